@@ -1,0 +1,184 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// One settings constant for every Swift target. A C type that leaks out of its wrapper, an unmarked unsafe
+// use or a warning of any kind is a build failure.
+let strict: [SwiftSetting] = [
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+// Tests drive pointers and C buffers freely, so they keep everything but the `unsafe` markers.
+let strictTests: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+func library(_ name: String, _ path: String, _ dependencies: [Target.Dependency], exclude: [String] = [])
+    -> Target
+{
+    .target(name: name, dependencies: dependencies, path: path, exclude: exclude, swiftSettings: strict)
+}
+
+func shared(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    library(name, "Sources/Shared/\(name)", dependencies)
+}
+
+func door(_ name: String, pkgConfig: String, apt: String) -> Target {
+    .systemLibrary(
+        name: name, path: "Sources/Shared/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+
+func executable(_ name: String, _ path: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+    .testTarget(
+        name: name, dependencies: dependencies, path: "Tests/\(name)", resources: resources,
+        swiftSettings: strictTests)
+}
+
+let package = Package(
+    name: "peal",
+    products: [
+        .executable(name: "peal-producer", targets: ["peal-producer"]),
+        .executable(name: "peal-worker", targets: ["peal-worker"]),
+        .executable(name: "peal-retry", targets: ["peal-retry"]),
+        .executable(name: "peal-simulator", targets: ["peal-simulator"]),
+        .executable(name: "peal", targets: ["peal"]),
+    ],
+    targets: [
+        // Layer 0: C doors. Each is imported by exactly one wrapper target.
+        .target(name: "CLinux", path: "Sources/Shared/C/CLinux"),
+        .target(
+            name: "CSimdjson", path: "Sources/Shared/C/CSimdjson",
+            cxxSettings: [.define("NDEBUG")],
+            linkerSettings: [.linkedLibrary("simdjson")]),
+        door("CRdkafka", pkgConfig: "rdkafka", apt: "librdkafka-dev"),
+        door("CNghttp2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
+        door("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
+        door("CHiredis", pkgConfig: "hiredis", apt: "libhiredis-dev"),
+        door("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+        door("CMicrohttpd", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
+        door("CYaml", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
+
+        // Layer 1: values. No I/O, no clock, no C beyond the JSON reader.
+        .target(
+            name: "Core", path: "Sources/Shared/Core", swiftSettings: strict, linkerSettings: [.linkedLibrary("m")]),
+        shared("Decisions", ["Core"]),
+        shared("Jobs", ["Core", "CSimdjson"]),
+        shared("Rendering", ["Core", "Jobs"]),
+
+        // Layer 2: the loop, threads and clocks.
+        shared("EventLoop", ["Core", "CLinux"]),
+
+        // Layer 3: one wrapper for each library.
+        shared("Security", ["Core", "COpenSSL"]),
+        shared("HTTP2", ["Core", "EventLoop", "Security", "CNghttp2"]),
+        shared("Kafka", ["Core", "EventLoop", "CRdkafka"]),
+        shared("Redis", ["Core", "EventLoop", "CHiredis"]),
+        shared("HTTPClient", ["Core", "EventLoop", "CCurl"]),
+        shared("HTTPServer", ["Core", "EventLoop", "CMicrohttpd"]),
+        shared("YAML", ["Core", "CYaml"]),
+
+        // Layer 4: shared services.
+        shared("Logging", ["Core", "EventLoop"]),
+        shared("Terminal", ["Core", "EventLoop"]),
+        shared("Configuration", ["Core", "Decisions", "Rendering", "YAML"]),
+        shared("Registry", ["Core", "EventLoop", "Redis"]),
+        shared(
+            "Providers",
+            [
+                "Core", "Decisions", "Jobs", "Rendering", "EventLoop", "Security", "HTTP2", "HTTPClient",
+                "Logging",
+                "Configuration",
+            ]),
+
+        // Layer 5: the services, each a library that tests drive in-process.
+        library(
+            "WorkerKit", "Sources/Worker/Kit",
+            [
+                "Core", "Decisions", "Jobs", "Rendering", "EventLoop", "Security", "HTTP2", "Kafka", "Redis",
+                "HTTPServer", "Logging", "Terminal", "Configuration", "Registry", "Providers",
+            ]),
+        library(
+            "RetryKit", "Sources/Retry/Kit",
+            [
+                "Core", "Decisions", "EventLoop", "Kafka", "Redis", "HTTPServer", "Logging", "Terminal",
+                "Configuration", "Registry",
+            ]),
+        library(
+            "ProducerKit", "Sources/Producer/Kit",
+            ["Core", "Jobs", "EventLoop", "Kafka", "Logging", "Terminal", "Configuration"]),
+        library(
+            "SimulatorKit", "Sources/Simulator/Kit",
+            ["Core", "Jobs", "EventLoop", "Security", "HTTP2", "HTTPServer", "Logging", "Terminal"]),
+        library(
+            "PealKit", "Sources/Peal/Kit",
+            [
+                "Core", "Decisions", "Jobs", "Rendering", "EventLoop", "Security", "HTTP2", "HTTPClient",
+                "Kafka",
+                "Redis", "Logging", "Terminal", "Configuration", "Registry", "Providers", "SimulatorKit",
+                "WorkerKit",
+                "RetryKit", "ProducerKit",
+            ]),
+
+        // Thin mains.
+        executable("peal-producer", "Sources/Producer/Main", ["ProducerKit"]),
+        executable("peal-worker", "Sources/Worker/Main", ["WorkerKit"]),
+        executable("peal-retry", "Sources/Retry/Main", ["RetryKit"]),
+        executable("peal-simulator", "Sources/Simulator/Main", ["SimulatorKit"]),
+        executable("peal", "Sources/Peal/Main", ["PealKit"]),
+
+        // Tests, one target for each library.
+        .target(
+            name: "TestSupport", dependencies: ["Core", "EventLoop", "Redis", "Kafka", "Security"],
+            path: "Tests/Support", swiftSettings: strictTests),
+        tests("CoreTests", ["Core"]),
+        tests("DecisionsTests", ["Decisions", "Core"]),
+        tests("JobsTests", ["Jobs", "Core"]),
+        tests("RenderingTests", ["Rendering", "Jobs", "Core"]),
+        tests("EventLoopTests", ["EventLoop", "Core"]),
+        tests("SecurityTests", ["Security", "Core"]),
+        tests("HTTP2Tests", ["HTTP2", "Security", "EventLoop", "Core", "TestSupport"]),
+        tests("KafkaTests", ["Kafka", "EventLoop", "Core", "TestSupport"]),
+        tests("RedisTests", ["Redis", "EventLoop", "Core", "TestSupport"]),
+        tests("RegistryTests", ["Registry", "Redis", "EventLoop", "Core", "TestSupport"]),
+        tests("HTTPClientTests", ["HTTPClient", "HTTPServer", "EventLoop", "Core"]),
+        tests("YAMLTests", ["YAML", "Core"]),
+        tests("ConfigurationTests", ["Configuration", "Rendering", "Decisions", "YAML", "Core"]),
+        tests("TerminalTests", ["Terminal", "Core"]),
+        tests("LoggingTests", ["Logging", "Core"]),
+        tests(
+            "ProvidersTests",
+            [
+                "Providers", "Configuration", "Decisions", "Rendering", "Jobs", "HTTP2", "HTTPServer",
+                "Security",
+                "EventLoop", "Core", "Logging", "SimulatorKit", "TestSupport",
+            ]),
+        tests("SimulatorTests", ["SimulatorKit", "HTTP2", "Security", "EventLoop", "Core", "TestSupport"]),
+        tests("ProducerTests", ["ProducerKit", "Kafka", "Jobs", "Core", "EventLoop", "TestSupport"]),
+        tests(
+            "RetryTests",
+            [
+                "RetryKit", "Kafka", "Redis", "Registry", "Configuration", "Decisions", "Core", "EventLoop",
+                "TestSupport",
+            ]),
+        tests(
+            "WorkerTests",
+            [
+                "WorkerKit", "RetryKit", "SimulatorKit", "Kafka", "Redis", "Registry", "Configuration",
+                "Decisions",
+                "Jobs", "Rendering", "Providers", "Security", "Core", "EventLoop", "Logging", "TestSupport",
+            ]),
+        tests("PealTests", ["PealKit", "Core", "EventLoop", "TestSupport"]),
+        tests("TidyTests", []),
+    ],
+    swiftLanguageModes: [.v6],
+    cxxLanguageStandard: .cxx17
+)

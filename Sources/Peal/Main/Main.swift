@@ -1,0 +1,6 @@
+import PealKit
+
+@main
+struct PealMain {
+    static func main() {}
+}

@@ -1,0 +1,6 @@
+import ProducerKit
+
+@main
+struct ProducerMain {
+    static func main() {}
+}

@@ -1,0 +1,6 @@
+import RetryKit
+
+@main
+struct RetryMain {
+    static func main() {}
+}

@@ -1,0 +1,6 @@
+#ifndef PEAL_CHIREDIS_SHIM_H
+#define PEAL_CHIREDIS_SHIM_H
+
+#include <hiredis/hiredis.h>
+
+#endif

@@ -1,0 +1,6 @@
+import SimulatorKit
+
+@main
+struct SimulatorMain {
+    static func main() {}
+}

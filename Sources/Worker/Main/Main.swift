@@ -1,0 +1,6 @@
+import WorkerKit
+
+@main
+struct WorkerMain {
+    static func main() {}
+}
