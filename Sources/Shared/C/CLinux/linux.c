@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -259,3 +260,11 @@ int64_t peal_random(void *buffer, size_t length) { return getrandom(buffer, leng
 void peal_thread_name(const char *name) { pthread_setname_np(pthread_self(), name); }
 int peal_cpu_count(void) { return (int)sysconf(_SC_NPROCESSORS_ONLN); }
 int peal_die_with_parent(int sig) { return prctl(PR_SET_PDEATHSIG, sig) < 0 ? -errno : 0; }
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *position) {
+    (void)info, (void)kind, (void)position;
+    remove(path);
+    return 0;
+}
+
+int peal_remove_tree(const char *path) { return nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS); }

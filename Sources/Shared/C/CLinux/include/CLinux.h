@@ -55,4 +55,7 @@ int peal_cpu_count(void);
 /* Kills this process with the signal when its parent dies. */
 int peal_die_with_parent(int signal);
 
+/* Removes a directory and everything below it; goes on past what it cannot remove. */
+int peal_remove_tree(const char *path);
+
 #endif

@@ -1,0 +1,42 @@
+internal import CLinux
+internal import Glibc
+
+/// One named operating-system thread. Nothing here uses the cooperative pool, so blocking in it is allowed.
+package final class WorkerThread: Sendable {
+    private let handle: pthread_t
+
+    private init(handle: pthread_t) { self.handle = handle }
+
+    /// Starts a thread that runs `body` and ends with it.
+    /// - Parameters:
+    ///   - name: at most 15 bytes reach the kernel.
+    ///   - body: runs on the new thread.
+    package static func start(name: String, _ body: sending @escaping () -> Void) -> WorkerThread {
+        let box = unsafe Unmanaged.passRetained(Start(name: name, body: body))
+        var handle = pthread_t()
+        let result = unsafe pthread_create(&handle, nil, threadMain, box.toOpaque())
+        precondition(result == 0, "pthread_create failed")
+        return WorkerThread(handle: handle)
+    }
+
+    /// Waits until the thread has ended. Call once.
+    package func join() { pthread_join(handle, nil) }
+
+    fileprivate final class Start {
+        let name: String
+        let body: () -> Void
+
+        init(name: String, body: @escaping () -> Void) {
+            self.name = name
+            self.body = body
+        }
+    }
+}
+
+private func threadMain(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let context = unsafe context else { return nil }
+    let start = unsafe Unmanaged<WorkerThread.Start>.fromOpaque(context).takeRetainedValue()
+    unsafe start.name.withCString { unsafe peal_thread_name($0) }
+    start.body()
+    return nil
+}
