@@ -7,7 +7,10 @@ package final class WorkerThread: Sendable {
 
     private init(handle: pthread_t) { self.handle = handle }
 
-    /// Starts a thread that runs `body` and ends with it. At most 15 bytes of the name reach the kernel.
+    /// Starts a thread that runs `body` and ends with it.
+    /// - Parameters:
+    ///   - name: at most 15 bytes reach the kernel.
+    ///   - body: runs on the new thread.
     package static func start(name: String, _ body: sending @escaping () -> Void) -> WorkerThread {
         let box = unsafe Unmanaged.passRetained(Start(name: name, body: body))
         var handle = pthread_t()

@@ -1,1 +1,81 @@
-// Filled by the target's own files.
+import CMicrohttpd
+import EventLoop
+import Glibc
+
+/// A small HTTP/1.1 server for health, metrics, admin and gateway traffic.
+///
+/// - Ownership: `stop()` ends it; `deinit` stops it at once when that was forgotten.
+/// - Threading: `start` and `stop` from any thread. Handlers run one at a time on the server's own thread, so a handler
+///   that waits holds up the others: answer later through `HTTPExchange` instead.
+@safe package final class HTTPServer: Sendable {
+    /// The port that it listens on.
+    package let port: UInt16
+    /// The address that it is bound to.
+    package let host: String
+
+    private let core: HTTPServerCore
+    // libmicrohttpd allows `MHD_stop_daemon` and `MHD_quiesce_daemon` from any thread but its own; `core.takeRunning()`
+    // lets exactly one caller through.
+    private nonisolated(unsafe) let daemon: OpaquePointer
+
+    /// Starts a server whose handler answers at once.
+    package static func start(
+        _ options: HTTPServerOptions, handler: @escaping @Sendable (HTTPRequest) -> HTTPResponse
+    ) throws(HTTPServerFailure) -> HTTPServer {
+        try start(options) { (exchange: HTTPExchange) in exchange.respond(handler(exchange.request)) }
+    }
+
+    /// Starts a server whose handler may answer later, from any thread.
+    /// - Fails: `invalid_address` when the host is not numeric; `listen` when the port is taken or not allowed.
+    package static func start(
+        _ options: HTTPServerOptions, exchange handler: @escaping @Sendable (HTTPExchange) -> Void
+    ) throws(HTTPServerFailure) -> HTTPServer {
+        guard let address = SocketAddress(host: options.host, port: options.port) else {
+            throw HTTPServerFailure(
+                code: .invalidAddress,
+                description: "\(options.host) is not a numeric address; use one such as 127.0.0.1 or ::.")
+        }
+        let core = HTTPServerCore(options: options, handler: handler)
+        // The daemon holds the core unretained: this server owns both and stops the daemon before it lets the core go.
+        let context = unsafe Unmanaged.passUnretained(core).toOpaque()
+        let started = unsafe address.withPointer { pointer, isIPv6 in
+            unsafe peal_mhd_start(
+                pointer, isIPv6 ? 1 : 0, options.connectionsMax, options.idleTimeoutSeconds,
+                max(4096, options.headerBytesMax), httpAccess, context, httpCompleted, context)
+        }
+        guard let daemon = unsafe started else {
+            let reason = unsafe String(cString: strerror(errno))
+            throw HTTPServerFailure(
+                code: .listen,
+                description:
+                    "Cannot listen on \(options.host):\(options.port) (\(reason)); is the port taken?")
+        }
+        return unsafe HTTPServer(core: core, daemon: daemon, host: options.host)
+    }
+
+    private init(core: HTTPServerCore, daemon: OpaquePointer, host: String) {
+        self.core = core
+        unsafe self.daemon = daemon
+        self.host = host
+        port = unsafe peal_mhd_port(daemon)
+    }
+
+    deinit { stop(deadlineMs: 0) }
+
+    /// Stops accepting, lets running requests finish until the deadline, then closes every connection.
+    ///
+    /// Requests still without an answer at the deadline are answered 503. Calling it twice does nothing.
+    /// Not to be called from a handler.
+    package func stop(deadlineMs: UInt64 = 2_000) {
+        guard core.takeRunning() else { return }
+        let listener = unsafe MHD_quiesce_daemon(daemon)
+        let end = Clock.monotonicMs + deadlineMs
+        while core.openCount > 0, Clock.monotonicMs < end { usleep(2_000) }
+        core.refuseOpen()
+        // A resumed connection needs a moment of the server's thread to send its 503.
+        let grace = Clock.monotonicMs + min(deadlineMs, 200)
+        while core.openCount > 0, Clock.monotonicMs < grace { usleep(2_000) }
+        unsafe MHD_stop_daemon(daemon)
+        if listener >= 0 { close(listener) }
+    }
+}

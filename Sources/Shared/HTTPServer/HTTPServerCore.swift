@@ -1,0 +1,191 @@
+import CMicrohttpd
+import EventLoop
+import Glibc
+
+/// What libmicrohttpd's callbacks reach: the handler and the requests under way.
+///
+/// - Threading: callbacks run on the server's thread; `open`, `isRunning` and `isRefusing` are guarded by `lock`.
+@safe final class HTTPServerCore: @unchecked Sendable {
+    private let options: HTTPServerOptions
+    private let handler: @Sendable (HTTPExchange) -> Void
+    private let lock = Lock()
+    private var open: [ObjectIdentifier: HTTPExchangeState] = [:]
+    private var isRunning = true
+    private var isRefusing = false
+
+    init(options: HTTPServerOptions, handler: @escaping @Sendable (HTTPExchange) -> Void) {
+        self.options = options
+        self.handler = handler
+    }
+
+    /// Whether the caller is the one that stops the server.
+    func takeRunning() -> Bool {
+        lock.withLock {
+            defer { isRunning = false }
+            return isRunning
+        }
+    }
+
+    /// The requests under way.
+    var openCount: Int { lock.withLock { open.count } }
+
+    /// Answers 503 to everything that waits and to everything that still comes: libmicrohttpd aborts the process when it
+    /// is stopped with a suspended connection.
+    func refuseOpen() {
+        let waiting = lock.withLock {
+            isRefusing = true
+            return Array(open.values)
+        }
+        for state in waiting { state.answer(Self.stopping) }
+    }
+
+    /// How much past the limit is read and thrown away, so that the peer gets to read the 413.
+    private static let discardedBytesMax = 64 << 10
+    private static let stopping = HTTPResponse.refusal(503, "The server is stopping; try another instance.")
+
+    /// A request's head has arrived: makes its state.
+    func begin() -> HTTPExchangeState {
+        let state = HTTPExchangeState()
+        let refuses = lock.withLock {
+            open[ObjectIdentifier(state)] = state
+            return isRefusing
+        }
+        if refuses { state.answer(Self.stopping) }
+        return state
+    }
+
+    /// libmicrohttpd is done with the request.
+    func end(_ state: HTTPExchangeState) {
+        state.finish()
+        lock.withLock { open[ObjectIdentifier(state)] = nil }
+    }
+
+    /// The answer to a head that announces too long a body; nil to go on.
+    func refusal(ofHead connection: OpaquePointer) -> HTTPResponse? {
+        guard let text = unsafe peal_mhd_header(connection, "content-length"),
+            let length = Int(unsafe String(cString: text)), length > options.bodyBytesMax
+        else { return nil }
+        return tooLarge
+    }
+
+    private var tooLarge: HTTPResponse {
+        .refusal(413, "The body is longer than \(options.bodyBytesMax) bytes.")
+    }
+
+    /// Takes a piece of the body; false when so much was too much that the connection is to be closed.
+    func receive(_ bytes: UnsafeRawBufferPointer, _ state: HTTPExchangeState) -> Bool {
+        guard state.overflow == 0, state.received.count + bytes.count <= options.bodyBytesMax else {
+            state.overflow += bytes.count
+            return state.overflow <= options.bodyBytesMax + Self.discardedBytesMax
+        }
+        unsafe state.received.append(contentsOf: bytes)
+        return true
+    }
+
+    /// The whole request is here: hands it to the handler once, then returns the answer or suspends.
+    func respond(
+        _ state: HTTPExchangeState, connection: OpaquePointer, method: String, path: String
+    ) -> HTTPResponse? {
+        if !state.started {
+            state.started = true
+            if state.overflow > 0 {
+                state.answer(tooLarge)
+            } else {
+                let request = HTTPRequest(
+                    method: method, path: path,
+                    query: unsafe query(of: connection),
+                    headers: unsafe headers(of: connection),
+                    body: state.received)
+                state.received = []
+                handler(HTTPExchange(request: request, state: state))
+            }
+        }
+        return unsafe state.takeOrSuspend(connection)
+    }
+
+    private func query(of connection: OpaquePointer) -> [(name: String, value: String)] {
+        var list = HTTPValueList(lowercased: false)
+        unsafe withUnsafeMutablePointer(to: &list) { _ = unsafe peal_mhd_query(connection, httpValue, $0) }
+        return list.values
+    }
+
+    private func headers(of connection: OpaquePointer) -> [(name: String, value: String)] {
+        var list = HTTPValueList(lowercased: true)
+        unsafe withUnsafeMutablePointer(to: &list) { _ = unsafe peal_mhd_headers(connection, httpValue, $0) }
+        return list.values
+    }
+}
+
+private let yes = peal_mhd_result(1)
+private let no = peal_mhd_result(0)
+
+/// What the value iterator fills.
+struct HTTPValueList {
+    let lowercased: Bool
+    var values: [(name: String, value: String)] = []
+}
+
+/// Thread: the server's, inside `MHD_get_connection_values`.
+private func httpValue(
+    _ context: UnsafeMutableRawPointer?, _ kind: MHD_ValueKind, _ name: UnsafePointer<CChar>?,
+    _ value: UnsafePointer<CChar>?
+) -> MHD_Result {
+    guard let context = unsafe context, let name = unsafe name else { return yes }
+    let list = unsafe context.assumingMemoryBound(to: HTTPValueList.self)
+    let text = unsafe String(cString: name)
+    let content = if let value = unsafe value { unsafe String(cString: value) } else { "" }
+    unsafe list.pointee.values.append((list.pointee.lowercased ? text.lowercased() : text, content))
+    return yes
+}
+
+/// Thread: the server's. Called for the head, for each piece of the body, at the end and after a resume.
+func httpAccess(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ url: UnsafePointer<CChar>?,
+    _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ upload: UnsafePointer<CChar>?,
+    _ uploadSize: UnsafeMutablePointer<Int>?, _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> MHD_Result {
+    guard let context = unsafe context, let connection = unsafe connection, let slot = unsafe slot,
+        let uploadSize = unsafe uploadSize, let url = unsafe url, let method = unsafe method
+    else { return no }
+    let core = unsafe Unmanaged<HTTPServerCore>.fromOpaque(context).takeUnretainedValue()
+    guard let known = unsafe slot.pointee else {
+        let state = core.begin()
+        // Retained by the slot; released by `httpCompleted`, which libmicrohttpd calls once for each request.
+        unsafe slot.pointee = Unmanaged.passRetained(state).toOpaque()
+        guard let refusal = unsafe core.refusal(ofHead: connection) else { return yes }
+        return unsafe queue(refusal, on: connection)
+    }
+    let state = unsafe Unmanaged<HTTPExchangeState>.fromOpaque(known).takeUnretainedValue()
+    if unsafe uploadSize.pointee > 0 {
+        let bytes = unsafe UnsafeRawBufferPointer(start: upload, count: uploadSize.pointee)
+        unsafe uploadSize.pointee = 0
+        return unsafe core.receive(bytes, state) ? yes : no
+    }
+    let response = unsafe core.respond(
+        state, connection: connection, method: String(cString: method), path: String(cString: url))
+    guard let response else { return yes }
+    return unsafe queue(response, on: connection)
+}
+
+/// Thread: the server's. The request is over, answered or not.
+func httpCompleted(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+    _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ reason: MHD_RequestTerminationCode
+) {
+    guard let context = unsafe context, let slot = unsafe slot, let known = unsafe slot.pointee else {
+        return
+    }
+    unsafe slot.pointee = nil
+    let state = unsafe Unmanaged<HTTPExchangeState>.fromOpaque(known).takeRetainedValue()
+    unsafe Unmanaged<HTTPServerCore>.fromOpaque(context).takeUnretainedValue().end(state)
+}
+
+/// Hands the answer to libmicrohttpd, which copies it.
+private func queue(_ answer: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
+    let made = unsafe answer.body.withUnsafeBytes { unsafe peal_mhd_response($0.baseAddress, $0.count) }
+    guard let response = unsafe made else { return no }
+    defer { unsafe MHD_destroy_response(response) }
+    for (name, value) in answer.headers { _ = unsafe MHD_add_response_header(response, name, value) }
+    let status = UInt32(clamping: min(max(answer.status, 200), 599))
+    return unsafe MHD_queue_response(connection, status, response)
+}

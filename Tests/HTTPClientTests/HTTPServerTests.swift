@@ -1,0 +1,170 @@
+import EventLoop
+import HTTPClient
+import HTTPServer
+import Testing
+
+@Suite struct HTTPServerTests {
+    private func get(_ server: HTTPServer, _ path: String, method: String = "GET") throws
+        -> HTTPClientResponse
+    {
+        try HTTPClient(HTTPClientOptions()).send(
+            HTTPClientRequest(method: method, url: "http://127.0.0.1:\(server.port)\(path)"))
+    }
+
+    /// Writes raw bytes to the server and reads until it closes or a deadline passes.
+    private func raw(_ server: HTTPServer, _ request: [UInt8]) throws -> String {
+        let descriptor = try Socket.connect(host: "127.0.0.1", port: server.port)
+        defer { Socket.close(descriptor) }
+        var sent = 0
+        var answer: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let end = Clock.monotonicMs + 5_000
+        while Clock.monotonicMs < end {
+            if sent < request.count {
+                let wrote = request[sent...].withUnsafeBytes { Socket.send(descriptor, $0) }
+                if wrote > 0 { sent += wrote }
+            }
+            let got = buffer.withUnsafeMutableBytes { Socket.recv(descriptor, into: $0) }
+            if got > 0 { answer += buffer[..<got] }
+            if got == 0 || got == -104 { break }
+        }
+        return String(decoding: answer, as: UTF8.self)
+    }
+
+    @Test func theHealthPathsAnswerWhatTheirClosuresSay() throws {
+        let ready = Locked(false)
+        let endpoints = HealthEndpoints(
+            ready: { ready.withLock { $0 } ? .ok : .failing("Redis does not answer.") },
+            metrics: { Array("peal_up 1\n".utf8) }, status: { Array("{\"a\":1}".utf8) })
+        let server = try endpoints.serve(HTTPServerOptions())
+        defer { server.stop() }
+        #expect(try get(server, "/livez").status == 200)
+        #expect(try get(server, "/healthz").status == 200)
+        let not = try get(server, "/readyz")
+        #expect(not.status == 503)
+        #expect(String(decoding: not.body, as: UTF8.self) == "Redis does not answer.\n")
+        ready.withLock { $0 = true }
+        #expect(try get(server, "/readyz").status == 200)
+        let metrics = try get(server, "/metrics")
+        #expect(String(decoding: metrics.body, as: UTF8.self) == "peal_up 1\n")
+        #expect(metrics.header("content-type") == "text/plain; version=0.0.4; charset=utf-8")
+        #expect(String(decoding: try get(server, "/statusz").body, as: UTF8.self) == "{\"a\":1}")
+        #expect(try get(server, "/other").status == 404)
+        let post = try get(server, "/livez", method: "POST")
+        #expect(post.status == 405)
+        #expect(post.header("allow") == "GET")
+    }
+
+    @Test func aHandlerMayAnswerLaterFromAnotherThread() throws {
+        let waiting = Inbox<HTTPExchange>(waker: nil)
+        let server = try HTTPServer.start(HTTPServerOptions()) { (exchange: HTTPExchange) in
+            waiting.push(exchange)
+        }
+        defer { server.stop() }
+        let answerer = WorkerThread.start(name: "answerer") {
+            var batch: [HTTPExchange] = []
+            var answered = 0
+            let end = Clock.monotonicMs + 10_000
+            while answered < 3, Clock.monotonicMs < end {
+                waiting.drain(into: &batch)
+                for exchange in batch {
+                    exchange.respond(.text(202, "late \(exchange.request.path)"))
+                    exchange.respond(.text(500, "a second answer"))
+                    answered += 1
+                }
+            }
+        }
+        for path in ["/a", "/b", "/c"] {
+            let response = try get(server, path)
+            #expect(response.status == 202)
+            #expect(String(decoding: response.body, as: UTF8.self) == "late \(path)\n")
+        }
+        answerer.join()
+    }
+
+    @Test func stoppingAnswersWhatStillWaits() throws {
+        let arrived = Locked(0)
+        let kept = Locked<[HTTPExchange]>([])
+        let server = try HTTPServer.start(HTTPServerOptions()) { (exchange: HTTPExchange) in
+            kept.withLock { $0.append(exchange) }
+            arrived.withLock { $0 += 1 }
+        }
+        let statuses = Locked<[Int]>([])
+        let port = server.port
+        let callers = (0..<3).map { _ in
+            WorkerThread.start(name: "caller") {
+                let client = HTTPClient(HTTPClientOptions())
+                let response = try? client.send(HTTPClientRequest(url: "http://127.0.0.1:\(port)/"))
+                statuses.withLock { $0.append(response?.status ?? 0) }
+            }
+        }
+        let end = Clock.monotonicMs + 5_000
+        while arrived.withLock({ $0 }) < 3, Clock.monotonicMs < end {}
+        #expect(arrived.withLock { $0 } == 3)
+        server.stop(deadlineMs: 50)
+        for caller in callers { caller.join() }
+        #expect(statuses.withLock { $0 } == [503, 503, 503])
+        // Answering after the end does nothing; so does stopping again.
+        for exchange in kept.withLock({ $0 }) { exchange.respond(.text(200, "late")) }
+        server.stop()
+    }
+
+    @Test func aBodyPastTheLimitIsRefusedAnnouncedOrNot() throws {
+        var options = HTTPServerOptions()
+        options.bodyBytesMax = 10
+        let server = try HTTPServer.start(options) { (request: HTTPRequest) in
+            .text(200, "\(request.body.count)")
+        }
+        defer { server.stop() }
+        let head = "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        let ten = try raw(server, Array("\(head)Content-Length: 10\r\n\r\n0123456789".utf8))
+        #expect(ten.hasPrefix("HTTP/1.1 200 "))
+        let eleven = try raw(server, Array("\(head)Content-Length: 11\r\n\r\n0123456789a".utf8))
+        #expect(eleven.hasPrefix("HTTP/1.1 413 "))
+        let chunked = try raw(
+            server, Array("\(head)Transfer-Encoding: chunked\r\n\r\nb\r\n0123456789a\r\n0\r\n\r\n".utf8))
+        #expect(chunked.hasPrefix("HTTP/1.1 413 "))
+        #expect(try get(server, "/").status == 200)
+    }
+
+    @Test func malformedRequestsAreAnsweredAndHarmNothing() throws {
+        let server = try HTTPServer.start(HTTPServerOptions()) { (request: HTTPRequest) in
+            .text(200, request.path)
+        }
+        defer { server.stop() }
+        let inputs: [[UInt8]] = [
+            Array("GET\r\n\r\n".utf8), Array("\u{16}\u{3}\u{1}\u{0}garbage\r\n\r\n".utf8),
+            Array("GET / HTTP/9.9\r\nHost: x\r\nConnection: close\r\n\r\n".utf8),
+            Array("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n".utf8),
+            Array(
+                "GET /\(String(repeating: "a", count: 100_000)) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                    .utf8),
+        ]
+        for input in inputs {
+            let answer = try raw(server, input)
+            #expect(!answer.hasPrefix("HTTP/1.1 200") && !answer.hasPrefix("HTTP/1.0 200"))
+        }
+        #expect(try get(server, "/still%00here").status == 200)
+    }
+
+    @Test func aTakenPortAndABadAddressAreToldApart() throws {
+        let server = try HealthEndpoints().serve(HTTPServerOptions())
+        defer { server.stop() }
+        let taken = #expect(throws: HTTPServerFailure.self) {
+            _ = try HealthEndpoints().serve(HTTPServerOptions(host: "127.0.0.1", port: server.port))
+        }
+        #expect(taken?.code == .listen)
+        let bad = #expect(throws: HTTPServerFailure.self) {
+            _ = try HealthEndpoints().serve(HTTPServerOptions(host: "localhost", port: 0))
+        }
+        #expect(bad?.code == .invalidAddress)
+    }
+
+    @Test func itListensOnIPv6Too() throws {
+        let server = try HealthEndpoints().serve(HTTPServerOptions(host: "::1", port: 0))
+        defer { server.stop() }
+        let response = try HTTPClient(HTTPClientOptions()).send(
+            HTTPClientRequest(url: "http://[::1]:\(server.port)/livez"))
+        #expect(response.status == 200)
+    }
+}
