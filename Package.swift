@@ -69,7 +69,8 @@ let package = Package(
 
         // Layer 1: values. No I/O, no clock, no C beyond the JSON reader.
         .target(
-            name: "Core", path: "Sources/Shared/Core", swiftSettings: strict, linkerSettings: [.linkedLibrary("m")]),
+            name: "Core", path: "Sources/Shared/Core", swiftSettings: strict,
+            linkerSettings: [.linkedLibrary("m")]),
         shared("Decisions", ["Core"]),
         shared("Jobs", ["Core", "CSimdjson"]),
         shared("Rendering", ["Core", "Jobs"]),

@@ -32,11 +32,7 @@ package enum Files {
         String(decoding: try read(path: path, maxBytes: maxBytes), as: UTF8.self)
     }
 
-    /// Creates or replaces the file.
-    /// - Parameters:
-    ///   - path: the file.
-    ///   - bytes: its new content.
-    ///   - mode: permission bits for a new file; 0o600 suits secrets.
+    /// Creates or replaces the file. `mode` holds the permission bits of a new file; 0o600 suits secrets.
     package static func write(path: String, bytes: [UInt8], mode: UInt32 = 0o644) throws(SystemFailure) {
         let descriptor = unsafe path.withCString {
             unsafe open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode_t(mode))

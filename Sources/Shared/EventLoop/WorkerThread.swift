@@ -7,10 +7,7 @@ package final class WorkerThread: Sendable {
 
     private init(handle: pthread_t) { self.handle = handle }
 
-    /// Starts a thread that runs `body` and ends with it.
-    /// - Parameters:
-    ///   - name: at most 15 bytes reach the kernel.
-    ///   - body: runs on the new thread.
+    /// Starts a thread that runs `body` and ends with it. At most 15 bytes of the name reach the kernel.
     package static func start(name: String, _ body: sending @escaping () -> Void) -> WorkerThread {
         let box = unsafe Unmanaged.passRetained(Start(name: name, body: body))
         var handle = pthread_t()

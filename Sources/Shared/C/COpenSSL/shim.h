@@ -24,6 +24,7 @@ static inline long peal_ssl_ctx_modes(SSL_CTX *ctx) {
                                      SSL_MODE_RELEASE_BUFFERS);
 }
 static inline long peal_ssl_ctx_cache_off(SSL_CTX *ctx) { return SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF); }
+static inline long peal_ssl_ctx_read_ahead(SSL_CTX *ctx) { return SSL_CTX_set_read_ahead(ctx, 1); }
 static inline long peal_ssl_set_host(SSL *ssl, const char *name) { return SSL_set_tlsext_host_name(ssl, (char *)name); }
 static inline void peal_bio_retry_read(BIO *bio) { BIO_clear_retry_flags(bio); BIO_set_retry_read(bio); }
 static inline void peal_bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
