@@ -1,0 +1,181 @@
+internal import Core
+package import EventLoop
+
+extension RedisClient: IOHandler {
+    /// The socket is ready.
+    package func ioReady(_ events: IOEvents) {
+        switch state {
+        case .connecting: connectFinished()
+        case .greeting, .ready, .retiring:
+            if events.contains(.readable) || events.contains(.hangup) { receive() }
+            if events.contains(.writable) { unblock() }
+        case .idle, .resolving, .waiting, .closed: break
+        }
+    }
+
+    private func unblock() {
+        guard let connection, let registration = connection.registration else { return }
+        connection.isBlocked = false
+        loop.setInterest(registration, .readable)
+        flush()
+    }
+
+    /// Sends as much as the socket takes.
+    func flush() {
+        guard let connection, !connection.isBlocked else { return }
+        if case .greeting = state {
+            while !greeting.bytes.isEmpty {
+                guard let taken = unsafe send(greeting.bytes.bytes, on: connection) else { return }
+                greeting.bytes.consume(taken)
+            }
+            return
+        }
+        while sent < buffer.count {
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer.bytes.bytes[sent...])
+            guard let taken = unsafe send(rest, on: connection) else { return }
+            sent += taken
+        }
+    }
+
+    /// Sends once; nil when the socket is full or the connection was dropped.
+    private func send(_ bytes: UnsafeRawBufferPointer, on connection: RedisConnection) -> Int? {
+        let taken = unsafe Socket.send(connection.descriptor, bytes)
+        if taken > 0 {
+            statistics.bytesOut &+= UInt64(taken)
+            return taken
+        }
+        if Socket.wouldBlock(taken) {
+            connection.isBlocked = true
+            if let registration = connection.registration {
+                loop.setInterest(registration, [.readable, .writable])
+            }
+            return nil
+        }
+        let failure = SystemFailure(
+            errno: Int32(truncatingIfNeeded: -taken), doing: "send to \(options.endpoint)")
+        drop(RedisFailure(.connectionLost, "\(failure)"))
+        return nil
+    }
+
+    /// Reads what is there, a bounded number of times so that other handlers of the loop get their turn.
+    func receive() {
+        guard let connection else { return }
+        for _ in 0..<16 {
+            guard let count = receiveOnce(connection), self.connection === connection else { return }
+            if count < ReceiveBuffer.size { break }
+        }
+        if case .retiring(let failure) = state, self.connection === connection { drop(failure) }
+    }
+
+    /// Reads once; nil when the connection is no more.
+    private func receiveOnce(_ connection: RedisConnection) -> Int? {
+        let count = unsafe Socket.recv(connection.descriptor, into: receiveBuffer.bytes)
+        guard count > 0 else {
+            if Socket.wouldBlock(count) { return 0 }
+            let text =
+                count == 0
+                ? "\(options.endpoint) closed the connection"
+                : "\(SystemFailure(errno: Int32(truncatingIfNeeded: -count), doing: "receive from \(options.endpoint)"))"
+            drop(RedisFailure(.connectionLost, text))
+            return nil
+        }
+        statistics.bytesIn &+= UInt64(count)
+        var rest = unsafe UnsafeRawBufferPointer(rebasing: receiveBuffer.bytes[..<count])
+        while unsafe !rest.isEmpty {
+            // hiredis moves what is left of its buffer after each kibibyte that it parsed: small helpings keep
+            // that cheap.
+            let helping = unsafe UnsafeRawBufferPointer(rebasing: rest.prefix(8192))
+            unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest.dropFirst(8192))
+            guard unsafe connection.parser.feed(helping) else {
+                drop(RedisFailure(.protocolBroken, "\(options.endpoint) sent a reply beyond the bounds"))
+                return nil
+            }
+            guard takeReplies(connection) else { return nil }
+        }
+        return count
+    }
+
+    /// Takes the whole replies; false when the connection is no more.
+    private func takeReplies(_ connection: RedisConnection) -> Bool {
+        while true {
+            switch connection.parser.next() {
+            case .wantsMore: return true
+            case .broken:
+                drop(
+                    RedisFailure(
+                        .protocolBroken,
+                        "\(options.endpoint) breaks the protocol: \(connection.parser.failureText)"))
+                return false
+            case .reply:
+                let reply = connection.parser.reply
+                if case .greeting = state {
+                    guard greeted(reply) else { return false }
+                } else {
+                    take(reply)
+                }
+                guard self.connection === connection else { return false }
+            }
+        }
+    }
+
+    private func take(_ reply: RedisReplyView) {
+        guard let entry = ring.first, sent >= entry.length else {
+            drop(RedisFailure(.protocolBroken, "\(options.endpoint) answers what wasn't asked"))
+            return
+        }
+        if reply.type == .error, reissueIfScriptIsForgotten(entry, reply) { return }
+        _ = ring.popFirst()
+        buffer.bytes.consume(entry.length)
+        sent -= entry.length
+        guard entry.origin != .own else { return }
+        guard reply.type != .error else {
+            takeError(entry, reply)
+            return
+        }
+        statistics.replies &+= 1
+        failuresInRow = 0
+        handler?.redisReply(entry.tag, reply)
+    }
+
+    private func takeError(_ entry: CommandEntry, _ reply: RedisReplyView) {
+        statistics.errorReplies &+= 1
+        let failure = unsafe RedisFailure(.ofErrorReply(reply.bytes), reply.text)
+        if failure.code == .readOnly || failure.code == .masterDown, case .ready = state {
+            state = .retiring(failure)
+        }
+        handler?.redisFailed(entry.tag, failure)
+    }
+
+    /// Loads the oldest command's script and issues that command again behind it; once.
+    private func reissueIfScriptIsForgotten(_ entry: CommandEntry, _ reply: RedisReplyView) -> Bool {
+        guard entry.origin == .caller, unsafe RedisFailure.Code.ofErrorReply(reply.bytes) == .noScript else {
+            return false
+        }
+        let command = unsafe Array(buffer.bytes.bytes.prefix(entry.length))
+        guard let script = options.scripts.first(where: { command.contains($0.callPrefix) }) else {
+            return false
+        }
+        statistics.scriptReloads &+= 1
+        _ = ring.popFirst()
+        buffer.bytes.consume(entry.length)
+        sent -= entry.length
+        let start = buffer.count
+        buffer.encodeLoad(script)
+        let tag = RedisTag(kind: 0, value: 0)
+        ring.append(
+            CommandEntry(tag: tag, deadlineMs: entry.deadlineMs, length: buffer.count - start, origin: .own))
+        buffer.bytes.append(array: command)
+        ring.append(
+            CommandEntry(
+                tag: entry.tag, deadlineMs: entry.deadlineMs, length: command.count, origin: .reissued))
+        return true
+    }
+}
+
+/// The memory that the socket is read into.
+@safe
+struct ReceiveBuffer: ~Copyable {
+    static let size = 64 << 10
+    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+    deinit { unsafe bytes.deallocate() }
+}

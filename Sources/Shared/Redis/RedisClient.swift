@@ -1,0 +1,222 @@
+internal import Core
+package import EventLoop
+
+/// A pipelining Redis client on an event loop: one connection, replies matched to commands first in, first out.
+///
+/// Commands are encoded straight into the buffer that is sent, flushed once a turn of the loop or when 64 KiB have
+/// gathered. A command stays in the buffer until its reply is here, so that one whose script the server had forgotten
+/// can be issued again; the order of such a command relative to later ones isn't kept.
+///
+/// When the connection is lost, what was sent fails with `.connectionLost` or `.timedOut` and what wasn't with
+/// `.unavailable` (or is held); the client connects again by itself until ``close()``.
+/// - Ownership: keeps the loop and the handler until ``close()``; the loop keeps the client.
+/// - Threading: the loop's thread.
+/// - Cost: no allocation a command in steady state.
+package final class RedisClient {
+    enum State {
+        case idle
+        case resolving
+        case connecting
+        case greeting
+        case ready
+        /// Ready, but the server was demoted: takes the replies still due, then connects again.
+        case retiring(RedisFailure)
+        case waiting
+        case closed
+    }
+
+    static let flushThreshold = 64 << 10
+
+    /// The options given.
+    package let options: RedisClientOptions
+    /// Counters since the start.
+    package internal(set) var statistics = RedisStatistics()
+    /// Why the last connection or attempt ended; nil while there was none.
+    package internal(set) var lastFailure: RedisFailure?
+
+    let loop: EventLoop
+    var handler: (any RedisReplyHandler)?
+    var state = State.idle
+    var buffer = RedisCommandBuffer(capacity: 16 << 10)
+    /// How many of the buffer's bytes were sent.
+    var sent = 0
+    var ring = CommandRing()
+    let receiveBuffer = ReceiveBuffer()
+    var connection: RedisConnection?
+    var greeting = RedisCommandBuffer(capacity: 1024)
+    var greetingSteps: [GreetingStep] = []
+    var lookups: Inbox<HostLookup>
+    var attempt: UInt64 = 0
+    var failuresInRow: UInt64 = 0
+    var readySinceMs: UInt64 = 0
+    var jitter = RandomSource.seed()
+    var deadlineTimer: TimerID?
+    var connectTimer: TimerID?
+
+    /// Makes a client that doesn't connect before ``start()``.
+    package init(loop: EventLoop, options: RedisClientOptions, handler: any RedisReplyHandler) {
+        self.loop = loop
+        self.options = options
+        self.handler = handler
+        lookups = Inbox(waker: loop.waker)
+    }
+
+    /// Begins to connect. Calling it again does nothing.
+    package func start() {
+        guard case .idle = state else { return }
+        loop.addTurnHandler(self)
+        loop.addWakeHandler(self)
+        connect()
+    }
+
+    /// Whether commands go out now.
+    package var isReady: Bool { if case .ready = state { true } else { false } }
+
+    /// Commands without a reply.
+    package var inFlight: Int { ring.count }
+
+    /// Bytes of commands without a reply.
+    package var bufferedBytes: Int { buffer.count }
+
+    /// Takes one command, which `encode` appends to the buffer.
+    ///
+    /// `encode` must not call the client. Returns nil when the command was taken, else why not; then neither method
+    /// of the handler is called for it.
+    package func issue(
+        _ tag: RedisTag, _ encode: (inout RedisCommandBuffer) -> Void
+    ) -> RedisFailure.Code? {
+        if let refusal = refusal() { return refusal }
+        let start = buffer.count
+        let begun = buffer.commands
+        encode(&buffer)
+        guard buffer.commands == begun &+ 1, buffer.isComplete else {
+            buffer.bytes.truncate(to: start)
+            return .malformed
+        }
+        let deadline = loop.nowMs &+ options.timeoutMs
+        ring.append(
+            CommandEntry(tag: tag, deadlineMs: deadline, length: buffer.count - start, origin: .caller))
+        statistics.commands &+= 1
+        if deadlineTimer == nil { armDeadline(afterMs: options.timeoutMs) }
+        if isReady, buffer.count - sent > Self.flushThreshold { flush() }
+        return nil
+    }
+
+    private func refusal() -> RedisFailure.Code? {
+        switch state {
+        case .ready: break
+        case .closed: return .closed
+        default:
+            guard options.whenDisconnected == .hold else {
+                statistics.refusedUnavailable &+= 1
+                return .unavailable
+            }
+        }
+        if ring.count >= options.maximumInFlight {
+            statistics.refusedInFlight &+= 1
+            return .tooManyInFlight
+        }
+        if buffer.count >= options.maximumBufferedBytes {
+            statistics.refusedBuffer &+= 1
+            return .bufferFull
+        }
+        return nil
+    }
+
+    /// Fails what is in flight with `.closed`, closes the connection and lets the handler go.
+    package func close() {
+        if case .closed = state { return }
+        closeConnection()
+        state = .closed
+        cancelTimers()
+        loop.removeTurnHandler(self)
+        loop.removeWakeHandler(self)
+        failEntries(count: ring.count, RedisFailure(.closed, "the Redis client was closed"))
+        handler = nil
+    }
+
+    func armDeadline(afterMs: UInt64) {
+        deadlineTimer = loop.schedule(afterMs: afterMs, tag: TimerTag.deadline.rawValue, handler: self)
+    }
+
+    func cancelTimers() {
+        if let deadlineTimer { loop.cancel(deadlineTimer) }
+        if let connectTimer { loop.cancel(connectTimer) }
+        deadlineTimer = nil
+        connectTimer = nil
+    }
+
+    /// Fails the oldest `count` commands. The handler may issue further ones meanwhile; they come behind.
+    func failEntries(count: Int, _ failure: RedisFailure) {
+        for _ in 0..<count {
+            guard let entry = ring.popFirst() else { return }
+            buffer.bytes.consume(min(entry.length, buffer.count))
+            if entry.origin != .own { handler?.redisFailed(entry.tag, failure) }
+        }
+    }
+}
+
+enum TimerTag: UInt64 {
+    case deadline
+    case connect
+    case reconnect
+}
+
+extension RedisClient: TurnHandler {
+    /// Sends what the turn gathered.
+    package func endOfTurn() {
+        switch state {
+        case .ready, .retiring: flush()
+        default: break
+        }
+    }
+}
+
+extension RedisClient: TimerHandler {
+    /// A deadline or a pause is over.
+    package func timerFired(_ tag: UInt64) {
+        switch TimerTag(rawValue: tag) {
+        case .deadline:
+            deadlineTimer = nil
+            checkDeadline()
+        case .connect:
+            connectTimer = nil
+            drop(RedisFailure(.unavailable, "no connection to \(options.endpoint) within its deadline"))
+        case .reconnect:
+            connectTimer = nil
+            connect()
+        case nil: break
+        }
+    }
+
+    private func checkDeadline() {
+        guard let first = ring.first else { return }
+        // The process may have been stopped: the reply may be waiting in the socket.
+        if first.deadlineMs <= loop.nowMs, case .ready = state { receive() }
+        guard let first = ring.first else { return }
+        guard first.deadlineMs <= loop.nowMs else {
+            if deadlineTimer == nil { armDeadline(afterMs: first.deadlineMs - loop.nowMs) }
+            return
+        }
+        statistics.timeouts &+= 1
+        switch state {
+        case .ready, .retiring:
+            let seconds = Double(options.timeoutMs) / 1000
+            drop(RedisFailure(.timedOut, "no reply from \(options.endpoint) within \(seconds) s"))
+        default:
+            failHeldPastDeadline()
+        }
+        if let next = ring.first, deadlineTimer == nil {
+            armDeadline(afterMs: next.deadlineMs > loop.nowMs ? next.deadlineMs - loop.nowMs : 1)
+        }
+    }
+
+    private func failHeldPastDeadline() {
+        var due = 0
+        let failure = RedisFailure(.unavailable, "no connection to \(options.endpoint) within the deadline")
+        while let first = ring.first, first.deadlineMs <= loop.nowMs, due < ring.count + 1 {
+            failEntries(count: 1, failure)
+            due += 1
+        }
+    }
+}

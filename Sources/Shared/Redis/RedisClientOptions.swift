@@ -1,0 +1,64 @@
+/// What becomes of a command that is issued while there is no connection.
+package enum RedisDisconnectedPolicy: Sendable {
+    /// It is refused at once.
+    case refuse
+    /// It waits for the connection, within its deadline and the bounds of the client.
+    case hold
+}
+
+/// How a ``RedisClient`` behaves.
+package struct RedisClientOptions: Sendable {
+    /// Where the server is.
+    package var endpoint: RedisEndpoint
+    /// The scripts that are loaded on each connection.
+    package var scripts: [RedisScript] = []
+    /// Shown by `CLIENT LIST`; letters, digits and hyphens.
+    package var clientName = "peal"
+    /// Milliseconds from issuing a command to its reply.
+    package var timeoutMs: UInt64 = 2_000
+    /// Milliseconds for resolving, connecting and logging in.
+    package var connectTimeoutMs: UInt64 = 2_000
+    /// The first pause before connecting again; each further one is twice as long.
+    package var backoffFirstMs: UInt64 = 50
+    /// The longest pause before connecting again.
+    package var backoffLastMs: UInt64 = 2_000
+    /// The most commands without a reply.
+    package var maximumInFlight = 65_536
+    /// The most bytes of commands without a reply.
+    package var maximumBufferedBytes = 8 << 20
+    /// What becomes of commands without a connection.
+    package var whenDisconnected = RedisDisconnectedPolicy.refuse
+
+    /// Makes options with their defaults.
+    package init(endpoint: RedisEndpoint) { self.endpoint = endpoint }
+}
+
+/// What a ``RedisClient`` counted since it was made.
+package struct RedisStatistics: Sendable, Equatable {
+    /// Commands taken.
+    package var commands: UInt64 = 0
+    /// Replies given to the handler, errors not included.
+    package var replies: UInt64 = 0
+    /// Error replies.
+    package var errorReplies: UInt64 = 0
+    /// Commands that found no connection.
+    package var refusedUnavailable: UInt64 = 0
+    /// Commands that found too many in flight.
+    package var refusedInFlight: UInt64 = 0
+    /// Commands that found the buffer full.
+    package var refusedBuffer: UInt64 = 0
+    /// Times that the oldest command's deadline passed.
+    package var timeouts: UInt64 = 0
+    /// Connections that were ready.
+    package var connects: UInt64 = 0
+    /// Attempts that didn't get as far as a ready connection.
+    package var connectFailures: UInt64 = 0
+    /// Ready connections that were lost or given up.
+    package var disconnects: UInt64 = 0
+    /// Scripts that the server had forgotten.
+    package var scriptReloads: UInt64 = 0
+    /// Bytes received.
+    package var bytesIn: UInt64 = 0
+    /// Bytes sent.
+    package var bytesOut: UInt64 = 0
+}

@@ -1,0 +1,101 @@
+internal import EventLoop
+
+/// A blocking Redis client for tools, the demo and tests.
+///
+/// - Ownership: has a loop and a connection of its own; ``close()`` ends both.
+/// - Threading: one thread.
+/// - Errors: throws ``RedisFailure`` after at most the deadline of its options.
+package final class RedisSession {
+    private let loop: EventLoop
+    private let client: RedisClient
+    private let inbox = SessionInbox()
+
+    /// Makes a session; it connects with the first command.
+    package init(options: RedisClientOptions) throws(RedisFailure) {
+        var options = options
+        options.whenDisconnected = .hold
+        do throws(SystemFailure) {
+            loop = try EventLoop()
+        } catch {
+            throw RedisFailure(.unavailable, "\(error)")
+        }
+        client = RedisClient(loop: loop, options: options, handler: inbox)
+        client.start()
+    }
+
+    /// Makes a session with default options.
+    package convenience init(_ endpoint: RedisEndpoint, scripts: [RedisScript] = []) throws(RedisFailure) {
+        var options = RedisClientOptions(endpoint: endpoint)
+        options.scripts = scripts
+        try self.init(options: options)
+    }
+
+    deinit { client.close() }
+
+    /// Closes the connection. Commands fail from now on.
+    package func close() { client.close() }
+
+    /// Runs one command and waits for its reply; an error reply is thrown.
+    @discardableResult
+    package func command(_ words: [String]) throws(RedisFailure) -> RedisValue {
+        try run { $0.append(words) }
+    }
+
+    /// Runs one command and waits for its reply; an error reply is thrown.
+    @discardableResult
+    package func command(_ words: String...) throws(RedisFailure) -> RedisValue { try command(words) }
+
+    /// Runs the one command that `encode` appends and waits for its reply; an error reply is thrown.
+    @discardableResult
+    package func run(_ encode: (inout RedisCommandBuffer) -> Void) throws(RedisFailure) -> RedisValue {
+        inbox.values.removeAll()
+        if let code = client.issue(RedisTag(kind: 0, value: 0), encode) {
+            throw RedisFailure(code, "the command was not taken")
+        }
+        waitFor(1)
+        guard let value = inbox.values.first else { throw RedisFailure(.timedOut, "no reply") }
+        if case .error(let failure) = value {
+            // "Not connected in time" says less than why.
+            if failure.code == .unavailable, let cause = client.lastFailure { throw cause }
+            throw failure
+        }
+        return value
+    }
+
+    /// Runs the commands in one go; an error reply is an element of the result.
+    package func pipeline(_ commands: [[String]]) throws(RedisFailure) -> [RedisValue] {
+        inbox.values.removeAll()
+        var taken = 0
+        for words in commands {
+            if client.inFlight >= client.options.maximumInFlight / 2 { waitFor(taken) }
+            if let code = client.issue(RedisTag(kind: 0, value: 0), { $0.append(words) }) {
+                waitFor(taken)
+                throw RedisFailure(code, "the command was not taken")
+            }
+            taken += 1
+        }
+        waitFor(taken)
+        return inbox.values
+    }
+
+    /// Every command taken is answered within its deadline, so this ends.
+    private func waitFor(_ count: Int) {
+        while inbox.values.count < count, client.inFlight > 0 { loop.runOnce(maxWaitMs: 1_000) }
+    }
+}
+
+private final class SessionInbox: RedisReplyHandler {
+    var values: [RedisValue] = []
+    func redisReply(_ tag: RedisTag, _ reply: borrowing RedisReplyView) {
+        values.append(RedisValue(copy reply))
+    }
+    func redisFailed(_ tag: RedisTag, _ failure: RedisFailure) { values.append(.error(failure)) }
+}
+
+extension RedisCommandBuffer {
+    /// Appends a whole command; for cold paths.
+    package mutating func append(_ words: [String]) {
+        begin(words.count)
+        for word in words { argument(text: word) }
+    }
+}
