@@ -16,12 +16,12 @@ package struct OffsetTracker: Sendable {
     /// How many offsets may lie between the lowest unfinished and the highest begun: 8 KiB of bits a
     /// partition.
     package static let capacity: Int64 = 65_536
-    @usableFromInline static let wordCount = Int(capacity / 64)
+    private static let wordCount = Int(capacity / 64)
 
     /// One bit an offset of `base..<next`: finished. All other bits are 0.
-    @usableFromInline var words: [UInt64]
+    private var words: [UInt64]
     /// One bit a word: changed since `drainChanges`.
-    @usableFromInline var changed: [UInt64]
+    private var changed: [UInt64]
     /// The assignment this tracker belongs to; answers to an older one are ignored.
     package let epoch: UInt32
     /// The lowest unfinished offset: what can be committed (Kafka commits the next offset to read).
