@@ -133,8 +133,8 @@ package final class KafkaProducer {
         }
     }
 
-    /// Copies the record into the queue of what is to be sent. The partition follows from the key.
-    /// - Parameter opaque: given back in the delivery report.
+    /// Copies the record into the queue of what is to be sent. The partition follows from the key; `opaque` is given
+    /// back in the delivery report.
     package func produce(
         to topic: Topic, key: UnsafeRawBufferPointer?, value: UnsafeRawBufferPointer?, opaque: UInt64
     ) -> ProduceResult {
