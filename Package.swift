@@ -28,7 +28,7 @@ func shared(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     library(name, "Sources/Shared/\(name)", dependencies)
 }
 
-func door(_ name: String, pkgConfig: String, apt: String) -> Target {
+func door(_ name: String, pkgConfig: String?, apt: String) -> Target {
     .systemLibrary(
         name: name, path: "Sources/Shared/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
@@ -62,7 +62,8 @@ let package = Package(
         door("CRdkafka", pkgConfig: "rdkafka", apt: "librdkafka-dev"),
         door("CNghttp2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
         door("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
-        door("CHiredis", pkgConfig: "hiredis", apt: "libhiredis-dev"),
+        // No pkg-config: Debian's hiredis.pc carries a flag that SwiftPM refuses with a warning.
+        door("CHiredis", pkgConfig: nil, apt: "libhiredis-dev"),
         door("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         door("CMicrohttpd", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
         door("CYaml", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),

@@ -13,6 +13,7 @@ package struct ByteBuffer: ~Copyable {
     @usableFromInline var base: UnsafeMutablePointer<UInt8>
     @usableFromInline var start: Int
     @usableFromInline var end: Int
+    /// The bytes of memory held.
     package private(set) var capacity: Int
 
     /// Makes an empty buffer with room for `capacity` bytes (at least 16).

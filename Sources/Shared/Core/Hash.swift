@@ -1,5 +1,5 @@
-/// A fast 64-bit hash for partition-to-shard spreading, lookup tables and derived ids. Not cryptographic, and the
-/// same in every process and version: derived ids depend on it.
+/// A fast 64-bit hash for partition-to-shard spreading, lookup tables and derived ids. Not cryptographic, and
+/// the same in every process and version: derived ids depend on it.
 package enum Hash64 {
     /// The hash of the bytes under `seed`.
     @inlinable package static func of(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
@@ -28,6 +28,7 @@ package enum Hash64 {
         return copy.withUTF8 { unsafe of(UnsafeRawBufferPointer($0), seed: seed) }
     }
 
+    /// One round: the two halves of a 128-bit product, folded.
     @inlinable package static func mix(_ a: UInt64, _ b: UInt64) -> UInt64 {
         let product = (a ^ 0x589_9655_92FA_4529).multipliedFullWidth(by: b | 1)
         return product.high ^ product.low

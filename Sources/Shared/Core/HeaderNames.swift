@@ -8,8 +8,9 @@ package enum PealHeader {
     package static let dueMs: StaticString = "peal-due-ms"
     /// When the job was first taken, in milliseconds since 1970.
     package static let firstMs: StaticString = "peal-first-ms"
-    /// Where the job was first published: `topic/partition/offset`. A job that waited from the start (`send_at`) has
-    /// never had a place in its job topic: partition -1, and a number of its own in place of the offset.
+    /// Where the job was first published: `topic/partition/offset`. A job that waited from the start
+    /// (`send_at`) has never had a place in its job topic: partition -1, and a number of its own in place of
+    /// the offset.
     package static let origin: StaticString = "peal-origin"
     /// The ids of the devices that are still owed a delivery, separated by commas; absent means all.
     package static let devices: StaticString = "peal-devices"

@@ -1,9 +1,10 @@
-/// A log-linear histogram (32 sub-buckets a power of two, so at most 3.2 % relative error) of values from 0 to 2^40.
-/// One owner; merge to combine threads.
+/// A log-linear histogram (32 sub-buckets a power of two, so at most 3.2 % relative error) of values from 0
+/// to 2^40. One owner; merge to combine threads.
 package struct Histogram: Sendable {
     private static let subBits = 5
     private static let bucketCount = (40 - subBits + 1) << subBits
     private var counts = [UInt64](repeating: 0, count: bucketCount)
+    /// How many values were recorded, their sum (wrapping) and the highest of them.
     package private(set) var total: UInt64 = 0
     package private(set) var sum: UInt64 = 0
     package private(set) var highest: UInt64 = 0
@@ -29,7 +30,9 @@ package struct Histogram: Sendable {
     /// The smallest bucket bound below which `fraction` (0...1) of the values lie; 0 when empty.
     package func quantile(_ fraction: Double) -> UInt64 {
         guard total > 0 else { return 0 }
-        let wanted = UInt64((Double(total) * min(max(fraction, 0), 1)).rounded(.up))
+        // A fraction that isn't a number counts as 0: comparing with it is always false.
+        let within = fraction > 0 ? min(fraction, 1) : 0
+        let wanted = UInt64(exactly: (Double(total) * within).rounded(.up)) ?? total
         var seen: UInt64 = 0
         for index in counts.indices {
             seen += counts[index]

@@ -94,6 +94,7 @@ package struct ULIDGenerator {
 /// A UUID derived from a name, so that every attempt of one delivery carries the same `apns-id`
 /// (RFC 9562 version 8: the layout is ours).
 package struct DerivedUUID: Hashable, Sendable {
+    /// The first and the last eight bytes, in network order.
     package let high: UInt64
     package let low: UInt64
 

@@ -1,4 +1,5 @@
-/// A parsed JSON document (RFC 8259), for cold paths: provider error bodies, service-account files, test doubles.
+/// A parsed JSON document (RFC 8259), for cold paths: provider error bodies, service-account files, test
+/// doubles.
 ///
 /// Depth is limited to 64 and numbers keep their source text, so no peer input can trap or lose precision.
 package indirect enum JSONValue: Equatable, Sendable {

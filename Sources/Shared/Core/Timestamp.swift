@@ -84,8 +84,10 @@ package enum Timestamp {
 
     /// The instant in RFC 3339, UTC, with milliseconds.
     package static func rfc3339(ms: Int64) -> String {
-        let days = Int((ms >= 0 ? ms : ms - 86_399_999) / 86_400_000)
-        let rest = Int(ms) - days * 86_400_000
+        // Whole days, rounded down without leaving the range of the type.
+        let (quotient, remainder) = ms.quotientAndRemainder(dividingBy: 86_400_000)
+        let days = Int(remainder < 0 ? quotient - 1 : quotient)
+        let rest = Int(remainder < 0 ? remainder + 86_400_000 : remainder)
         let (year, month, day) = date(days: days)
         func pad(_ value: Int, _ width: Int) -> String {
             let text = String(value)

@@ -46,7 +46,8 @@ package final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Waits until there is something or `timeoutMs` has passed, then swaps everything into `batch`, emptied first.
+    /// Waits until there is something or `timeoutMs` has passed, then swaps everything into `batch`, emptied
+    /// first.
     /// - Returns: false once the queue is closed and empty.
     package func take(into batch: inout [Element], timeoutMs: UInt64) -> Bool {
         batch.removeAll(keepingCapacity: true)

@@ -1,7 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// The system's clocks and process gauges. Every call is a system call or a vDSO read; a loop reads time once a turn.
+/// The system's clocks and process gauges. Every call is a system call or a vDSO read; a loop reads time once
+/// a turn.
 package enum Clock {
     /// Nanoseconds of CLOCK_MONOTONIC.
     package static var monotonicNs: UInt64 { peal_monotonic_ns() }

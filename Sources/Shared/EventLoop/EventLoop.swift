@@ -170,7 +170,8 @@ package final class EventLoop {
 
     // MARK: Timers and hooks
 
-    /// Calls the handler once, `afterMs` milliseconds after the start of this turn. The loop keeps it alive till then.
+    /// Calls the handler once, `afterMs` milliseconds after the start of this turn. The loop keeps it alive
+    /// till then.
     package func schedule(afterMs: UInt64, tag: UInt64, handler: any TimerHandler) -> TimerID {
         timers.add(atMs: nowMs &+ afterMs, tag: tag, handler: handler)
     }

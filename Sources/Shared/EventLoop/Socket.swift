@@ -38,7 +38,8 @@ package enum Socket {
         return client >= 0 ? client : nil
     }
 
-    /// Receives: more than 0 bytes, 0 when the peer closed, or `-errno` (`-EAGAIN` when there is nothing yet).
+    /// Receives: more than 0 bytes, 0 when the peer closed, or `-errno` (`-EAGAIN` when there is nothing
+    /// yet).
     package static func recv(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         unsafe peal_recv(descriptor, buffer.baseAddress, buffer.count)
     }

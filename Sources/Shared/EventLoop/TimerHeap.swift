@@ -4,7 +4,8 @@ package struct TimerID: Sendable, Equatable {
     let generation: UInt32
 }
 
-/// A binary heap of timers by due time, then by order of scheduling. Cancelling is O(1): the slot is marked and skipped.
+/// A binary heap of timers by due time, then by order of scheduling. Cancelling is O(1): the slot is marked
+/// and skipped.
 struct TimerHeap {
     struct Due {
         let tag: UInt64

@@ -83,7 +83,8 @@ package final class TLSConnection {
         }
     }
 
-    /// Decrypts into `buffer`. Call until ``ReadResult/wantsMore``: OpenSSL may hold whole records of its own.
+    /// Decrypts into `buffer`. Call until ``ReadResult/wantsMore``: OpenSSL may hold whole records of its
+    /// own.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(SecurityFailure) -> ReadResult {
         ERR_clear_error()
         let count = unsafe SSL_read(ssl, buffer.baseAddress, Int32(clamping: buffer.count))
@@ -95,7 +96,8 @@ package final class TLSConnection {
         }
     }
 
-    /// Encrypts all of `plaintext`; the ciphertext lands in ``outgoing``. Cheapest in multiples of 16,384 bytes.
+    /// Encrypts all of `plaintext`; the ciphertext lands in ``outgoing``. Cheapest in multiples of 16,384
+    /// bytes.
     package func write(_ plaintext: UnsafeRawBufferPointer) throws(SecurityFailure) {
         var at = 0
         while at < plaintext.count {
