@@ -182,8 +182,9 @@ package struct Job: BitwiseCopyable {
     /// Whether the badge belongs in what is sent: the job counts something or is about nothing else.
     @inlinable package var wantsBadge: Bool { flags.contains(.hasUnread) || type == .badge }
 
-    /// When the job stops being worth sending, milliseconds since 1970; nil when it never does.
+    /// When the job stops being worth sending, milliseconds since 1970.
     /// - Parameter publishedAtMs: when it was published; `ttl` counts from then, or from `send_at` when that is given.
+    /// - Returns: the deadline, or nil when there is none.
     @inlinable package func deadlineMs(publishedAtMs: Int64) -> Int64? {
         if flags.contains(.hasExpiresAt) { return expiresAtMs }
         guard flags.contains(.hasTTL) else { return nil }

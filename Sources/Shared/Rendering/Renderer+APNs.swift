@@ -9,6 +9,7 @@ extension Renderer {
     ///   - job: a parsed job.
     ///   - moment: badge, deadline and time.
     ///   - out: what to append to; untouched unless the result is sendable.
+    /// - Returns: the headers' content, with the result in it.
     package func renderAPNs(_ job: Job, at moment: RenderMoment, into out: inout ByteBuffer) -> APNsHead {
         var head = Self.head(job, moment)
         let start = out.count
@@ -53,8 +54,9 @@ extension Renderer {
     /// The value of at most twelve digits; the parser lets nothing else through.
     private static func decimal(_ text: JSONText) -> Int64 {
         var value: Int64 = 0
-        for unsafedigit in unsafe text.raw.prefix(12) where digit &- 48 < 10 {
-            value = value * 10 + Int64(digit &- 48)
+        for index in unsafe 0..<min(12, text.raw.count) {
+            let digit = unsafe text.raw[index] &- 48
+            if digit < 10 { value = value * 10 + Int64(digit) }
         }
         return value
     }

@@ -15,6 +15,7 @@ extension Renderer {
     ///   - device: whom it is for.
     ///   - moment: badge, deadline and time.
     ///   - out: what to append to; untouched unless the result is sendable.
+    /// - Returns: how it ended.
     package func renderFCM(
         _ job: Job, for device: DeviceView, at moment: RenderMoment, into out: inout ByteBuffer
     ) -> RenderResult {

@@ -7,9 +7,7 @@ extension Renderer {
     ///
     /// First every escape that isn't needed and all white space goes: that changes nothing that the client sees. If
     /// that isn't enough and the app allows it, the body is shortened.
-    /// - Parameters:
-    ///   - overhead: bytes that don't count.
-    ///   - append: renders once more, with another body.
+    /// `overhead` bytes don't count; `append` renders once more, with another body.
     func fit(
         _ job: Job, start: Int, limit: Int, overhead: Int, out: inout ByteBuffer,
         _ append: (JSONText?, inout ByteBuffer) -> Void
