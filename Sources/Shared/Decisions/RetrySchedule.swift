@@ -38,6 +38,35 @@ package struct RetrySchedule: Sendable {
         }
     }
 
+    /// The first wait of each back-off class, in ms. The defaults are what the providers ask for; shorter ones are
+    /// for tests and the embedded mode, whose provider is a simulator.
+    package struct Delays: Equatable, Sendable {
+        /// No connection, from the second failure on.
+        package var connectionMs: Int64
+        /// One device is told too much.
+        package var deviceMs: Int64
+        /// The project's or the topic's quota.
+        package var quotaMs: Int64
+        /// A server fault of FCM or a push service.
+        package var serverMs: Int64
+        /// A server fault of APNs, which asks for 15 minutes.
+        package var serverSlowMs: Int64
+        /// Too many new provider tokens, from the second failure on.
+        package var tokenUpdateMs: Int64
+
+        package init(
+            connectionMs: Int64 = 1000, deviceMs: Int64 = 60_000, quotaMs: Int64 = 60_000,
+            serverMs: Int64 = 10_000, serverSlowMs: Int64 = 900_000, tokenUpdateMs: Int64 = 1_200_000
+        ) {
+            self.connectionMs = max(1, connectionMs)
+            self.deviceMs = max(1, deviceMs)
+            self.quotaMs = max(1, quotaMs)
+            self.serverMs = max(1, serverMs)
+            self.serverSlowMs = max(1, serverSlowMs)
+            self.tokenUpdateMs = max(1, tokenUpdateMs)
+        }
+    }
+
     /// A delivery that failed. Times are ms since 1970.
     package struct Failure: Equatable, Sendable {
         package var backoff: BackoffClass
@@ -83,11 +112,15 @@ package struct RetrySchedule: Sendable {
     /// The tiers by growing delay; never empty.
     package let tiers: [RetryTier]
     package let limits: Limits
+    package let delays: Delays
 
     /// Takes the tiers in any order; the standard ones when the list is empty.
-    package init(tiers: [RetryTier] = RetryTier.standard, limits: Limits = Limits()) {
+    package init(
+        tiers: [RetryTier] = RetryTier.standard, limits: Limits = Limits(), delays: Delays = Delays()
+    ) {
         self.tiers = (tiers.isEmpty ? RetryTier.standard : tiers).sorted { $0.delayMs < $1.delayMs }
         self.limits = limits
+        self.delays = delays
     }
 
     /// Decides about one failure; `random` is any 64 random bits and spreads the due time.
@@ -118,31 +151,35 @@ package struct RetrySchedule: Sendable {
         case .connection:
             if attempt == 1 { return 0 }
             if attempt <= limits.connectionAttemptsMax {
-                return spread(upward: doubled(1000, attempt - 2, capMs: 60_000), 0.5, random)
+                return spread(upward: doubled(delays.connectionMs, attempt - 2, cap: 60), 0.5, random)
             }
             // Still no connection: wait like a server fault, but without its end, for the message was never
             // refused.
             let step = attempt - limits.connectionAttemptsMax - 1
-            return spread(upward: doubled(10_000, step, capMs: 900_000), 0.2, random)
+            return spread(upward: doubled(delays.serverMs, step, cap: 90), 0.2, random)
         case .device:
             // Full jitter, because one recipient's notifications tend to fail together.
-            return 1000 + scaled(doubled(60_000, attempt - 1, capMs: 900_000) - 1000, random)
+            let longest = doubled(delays.deviceMs, attempt - 1, cap: 15)
+            let shortest = min(1000, delays.deviceMs)
+            return shortest + scaled(longest - shortest, random)
         case .quota:
-            return spread(upward: max(asked, doubled(60_000, attempt - 1, capMs: 900_000)), 0.2, random)
+            return spread(upward: max(asked, doubled(delays.quotaMs, attempt - 1, cap: 15)), 0.2, random)
         case .server:
-            return spread(upward: max(asked, doubled(10_000, attempt - 1, capMs: 900_000)), 0.2, random)
+            return spread(upward: max(asked, doubled(delays.serverMs, attempt - 1, cap: 90)), 0.2, random)
         case .serverSlow:
-            if isUrgent, attempt == 1 { return 1000 + scaled(4000, random) }
+            if isUrgent, attempt == 1 { return min(1000 + scaled(4000, random), delays.serverSlowMs) }
             let step = attempt - (isUrgent ? 2 : 1)
-            return spread(upward: doubled(900_000, step, capMs: 14_400_000), 0.1, random)
+            return spread(upward: doubled(delays.serverSlowMs, step, cap: 16), 0.1, random)
         case .tokenUpdate:
             // Another connection of the same key may be healthy; after that only time helps.
-            return attempt == 1 ? 0 : spread(upward: 1_200_000, 0.1, random)
+            return attempt == 1 ? 0 : spread(upward: delays.tokenUpdateMs, 0.1, random)
         }
     }
 
-    private func doubled(_ baseMs: Int64, _ steps: Int, capMs: Int64) -> Int64 {
-        min(capMs, baseMs << Int64(min(max(steps, 0), 20)))
+    /// Doubles at most up to `cap` times the first wait.
+    private func doubled(_ firstMs: Int64, _ steps: Int, cap: Int64) -> Int64 {
+        let bounded = min(firstMs, 86_400_000)
+        return bounded * min(cap, 1 << Int64(min(max(steps, 0), 20)))
     }
 
     private func spread(upward delay: Int64, _ share: Double, _ random: UInt64) -> Int64 {
