@@ -1,6 +1,8 @@
+import Glibc
 import SimulatorKit
 
+/// `peal-simulator`: APNs and FCM doubles.
 @main
 struct SimulatorMain {
-    static func main() {}
+    static func main() { exit(SimulatorCommand.main()) }
 }
