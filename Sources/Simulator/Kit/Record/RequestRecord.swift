@@ -35,8 +35,12 @@ package final class RequestRecord: @unchecked Sendable {
     }
 
     deinit {
-        for unsafechunk in unsafe rowChunks { unsafe chunk.deallocate() }
-        for unsafechunk in unsafe textChunks { unsafe chunk.deallocate() }
+        freeChunks()
+    }
+
+    private func freeChunks() {
+        while let chunk = unsafe rowChunks.popLast() { unsafe chunk.deallocate() }
+        while let chunk = unsafe textChunks.popLast() { unsafe chunk.deallocate() }
     }
 
     /// Requests kept.
@@ -49,10 +53,7 @@ package final class RequestRecord: @unchecked Sendable {
     /// Forgets all requests and counts and frees their memory.
     package func clear() {
         lock.withLock {
-            for unsafechunk in unsafe rowChunks { unsafe chunk.deallocate() }
-            for unsafechunk in unsafe textChunks { unsafe chunk.deallocate() }
-            unsafe rowChunks = []
-            unsafe textChunks = []
+            freeChunks()
             textUsed = 0
             jobs = []
             tokens = []
