@@ -20,7 +20,7 @@ package protocol HTTP2ServerDelegate: AnyObject {
 /// - Threading: the loop's.
 package final class HTTP2ServerConnection: IOHandler {
     private enum Phase {
-        case handshaking, open, finishing, closed
+        case handshaking, open, closed
     }
 
     /// A number that is different for each connection of the server.
@@ -107,8 +107,11 @@ package final class HTTP2ServerConnection: IOHandler {
     package func close() {
         guard phase == .open || phase == .handshaking else { return }
         flush()
+        endInOrder()
+    }
+
+    private func endInOrder() {
         guard phase != .closed else { return }
-        phase = .finishing
         stream.tls.close()
         _ = stream.transmit()
         finish(reset: false)
@@ -211,7 +214,7 @@ package final class HTTP2ServerConnection: IOHandler {
             guard let isDone = state else { return fail("nghttp2 could not serialise a frame") }
             if let failure = stream.send(all: isDone) { return fail(failure) }
             if isDone {
-                if session.isOver, stream.isFlushed { close() }
+                if session.isOver, stream.isFlushed { endInOrder() }
                 return
             }
         }

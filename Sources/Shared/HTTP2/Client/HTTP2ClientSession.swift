@@ -1,0 +1,157 @@
+internal import CNghttp2
+internal import Core
+
+/// One nghttp2 client session: requests and bytes in, bytes and outcomes out. No socket, no TLS.
+///
+/// - Ownership: owns the session. The callbacks' context and the session's memory are kept alive by this object.
+@safe
+final class HTTP2ClientSession {
+    /// What became of a submission.
+    enum Submitted: Equatable {
+        case ok
+        /// A header or the path has a byte that HTTP forbids.
+        case malformed
+        /// Stream ids are used up or the peer has said GOAWAY: use another connection.
+        case refused
+    }
+
+    let streams: ClientStreams
+    private let memory: NativeMemory
+    private let raw: OpaquePointer
+    // Bit set once a header's name is in the compression table, so that later values refer to it by number.
+    private var namesIndexed: UInt32 = 0
+
+    init(slab: RequestSlab, connection: UInt32) throws(TransportFailure) {
+        let streams = ClientStreams(slab: slab, connection: connection)
+        let memory = NativeMemory()
+        guard let session = unsafe ClientCallbacks.makeSession(streams, memory) else {
+            throw TransportFailure(.outOfMemory, "nghttp2 has no memory for a session")
+        }
+        self.streams = streams
+        self.memory = memory
+        unsafe raw = session
+        let settings = [
+            nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0),
+            nghttp2_settings_entry(
+                settings_id: Int32(NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES.rawValue), value: 1),
+        ]
+        unsafe nghttp2_submit_settings(raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count)
+        // Room for many small answers at once, so that WINDOW_UPDATEs are rare.
+        unsafe nghttp2_session_set_local_window_size(raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, 1 << 20)
+    }
+
+    deinit { unsafe nghttp2_session_del(raw) }
+
+    /// Queues a request. The template's and the request's bytes are borrowed until it is serialised.
+    func submit(_ index: Int32, _ template: CompiledTemplate) -> Submitted {
+        let slab = streams.slab
+        let slot = unsafe slab.slots + Int(index)
+        let block = unsafe template.block
+        guard let path = unsafe slot.pointee.request.path.baseAddress else { return .malformed }
+        let pathCount = unsafe slot.pointee.request.path.count
+        let pathBytes = unsafe path.assumingMemoryBound(to: UInt8.self)
+        guard unsafe pathBytes[0] == UInt8(ascii: "/"), unsafe FieldBytes.isClean(pathBytes, pathCount)
+        else { return .malformed }
+        unsafe block[CompiledTemplate.pathIndex].value = UnsafeMutablePointer(mutating: pathBytes)
+        unsafe block[CompiledTemplate.pathIndex].valuelen = pathCount
+        var count = template.fixedCount
+        for at in 0..<(unsafe slot.pointee.request.headerCount) {
+            let value = unsafe slot.pointee.request.headers[at]
+            guard unsafe fill(block + count, value) else { return .malformed }
+            count += 1
+        }
+        let bodyCount = unsafe slot.pointee.request.body.count
+        if bodyCount > 0 {
+            let (digits, digitCount) = unsafe slab.writeLength(Int(index), bodyCount)
+            let name: StaticString = "content-length"
+            unsafe block[count] = CompiledTemplate.field(
+                name.utf8Start, name.utf8CodeUnitCount, digits, digitCount, indexed: true)
+            count += 1
+        }
+        unsafe slot.pointee.bodySent = 0
+        unsafe slot.pointee.isWritten = bodyCount == 0
+        let data = unsafe UnsafeMutableRawPointer(bitPattern: Int(index) + 1)
+        var provider = unsafe nghttp2_data_provider()
+        unsafe provider.source.ptr = data
+        unsafe provider.read_callback = ClientCallbacks.readBody
+        let streamID =
+            unsafe bodyCount > 0
+            ? nghttp2_submit_request(raw, nil, block, count, &provider, data)
+            : nghttp2_submit_request(raw, nil, block, count, nil, data)
+        guard streamID > 0 else { return .refused }
+        unsafe slot.pointee.streamID = streamID
+        unsafe slot.pointee.connection = streams.connection
+        return .ok
+    }
+
+    private func fill(_ place: UnsafeMutablePointer<nghttp2_nv>, _ value: OutgoingRequest.Value) -> Bool {
+        guard let base = unsafe value.base, unsafe FieldBytes.isClean(base, Int(value.count)) else {
+            return false
+        }
+        let name = value.header.name
+        var indexed = true
+        if value.header.changes {
+            let bit = UInt32(1) << UInt32(value.header.rawValue)
+            indexed = namesIndexed & bit == 0
+            namesIndexed |= bit
+        }
+        unsafe place.pointee = CompiledTemplate.field(
+            name.utf8Start, name.utf8CodeUnitCount, base, Int(value.count), indexed: indexed)
+        return true
+    }
+
+    /// Takes plaintext from the server.
+    /// - Returns: nil, or what was wrong with it.
+    func receive(_ bytes: UnsafeRawBufferPointer) -> String? {
+        let taken = unsafe nghttp2_session_mem_recv(
+            raw, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
+        if taken == bytes.count { return nil }
+        let reason = unsafe taken < 0 ? String(cString: nghttp2_strerror(Int32(clamping: taken))) : "stopped"
+        return "the server broke the HTTP/2 protocol: \(reason)"
+    }
+
+    /// Serialises up to about `budget` bytes of waiting frames.
+    /// - Returns: true when nothing more waits, false when the budget was used up, nil on a fatal error.
+    func produce(budget: Int, _ sink: (UnsafeRawBufferPointer) -> Void) -> Bool? {
+        var produced = 0
+        while produced < budget {
+            var frame: UnsafePointer<UInt8>?
+            let count = unsafe nghttp2_session_mem_send(raw, &frame)
+            if count < 0 { return nil }
+            if count == 0 { return true }
+            unsafe sink(UnsafeRawBufferPointer(start: frame, count: count))
+            produced += count
+        }
+        return false
+    }
+
+    /// Whether the session has nothing left to do in either direction, as after a protocol error.
+    var isOver: Bool {
+        unsafe nghttp2_session_want_read(raw) == 0 && nghttp2_session_want_write(raw) == 0
+    }
+
+    /// The server's SETTINGS_MAX_CONCURRENT_STREAMS.
+    var streamLimit: UInt32 {
+        unsafe nghttp2_session_get_remote_settings(raw, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+    }
+
+    /// Whether stream ids are nearly used up, so that the connection must be replaced.
+    var idsAreUsedUp: Bool { unsafe nghttp2_session_get_next_stream_id(raw) > UInt32(Int32.max) - 4096 }
+
+    /// Gives a stream up; its answer is of no interest any more.
+    func cancel(_ streamID: Int32) {
+        unsafe nghttp2_submit_rst_stream(
+            raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), streamID, HTTP2Code.cancel.rawValue)
+    }
+
+    func ping() { unsafe nghttp2_submit_ping(raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil) }
+
+    /// Says goodbye before the connection is closed (RFC 9113 section 6.8).
+    func goAway() {
+        unsafe nghttp2_submit_goaway(
+            raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, HTTP2Code.noError.rawValue, nil, 0)
+    }
+
+    /// For tests: makes the next stream id `id`.
+    func skip(toStreamID id: Int32) { unsafe nghttp2_session_set_next_stream_id(raw, id) }
+}

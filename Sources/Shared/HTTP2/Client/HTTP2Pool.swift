@@ -1,0 +1,480 @@
+internal import Core
+package import EventLoop
+package import Security
+
+/// Connections to one endpoint with one credential, shared by all requests to it.
+///
+/// Requests are taken in batches: ``submit(_:)`` only queues, and the end of the loop's turn hands everything to
+/// the connections, a group at a time to the least busy one. Requests that a server proves unprocessed (GOAWAY,
+/// REFUSED_STREAM, never written) are resent on another connection by the pool itself.
+///
+/// - Ownership: the loop keeps the pool until ``close()`` or the end of a drain; the pool keeps its sink as long.
+/// - Threading: the loop's.
+/// - Cost: no allocation a request in steady state.
+package final class HTTP2Pool: TurnHandler, TimerHandler {
+    static let groupCount = 32
+    private static let tickBusyMs: UInt64 = 64
+    private static let tickIdleMs: UInt64 = 1_000
+    /// A connection that ends sooner without one answer counts as a failed connect.
+    private static let proofMs: UInt64 = 10_000
+
+    package let endpoint: HTTP2Endpoint
+    package let limits: PoolLimits
+    let context: TLSContext
+    let timing: ConnectionMachine.Timing
+    let slab: RequestSlab
+    var metrics = PoolMetrics()
+    private let loop: EventLoop
+    private var sink: (any ResponseSink)?
+    private var templates = TemplateTable()
+    private var waiting = SlotQueue()
+    private var wheel: DeadlineWheel
+    private var due: [Int32] = []
+    private var connections: [HTTP2Connection] = []
+    private var dirty: [HTTP2Connection] = []
+    private var flushing: [HTTP2Connection] = []
+    private var number: UInt32 = 0
+    private var backoff: ConnectBackoff
+    private var resolver: AddressLookup
+    private var isResolving = false
+    private var starvedSinceMs: UInt64?
+    private var timer: TimerID?
+    private var timerDueMs: UInt64 = 0
+    private var drainDeadlineMs: UInt64?
+    private var isClosed = false
+    // 1 while the sink reads an answer whose slot is still held; the slab has one slot more for that moment.
+    private var finishing = 0
+
+    /// Makes a pool. It connects when the first request is submitted, or on ``warmUp()``.
+    package init(
+        loop: EventLoop, endpoint: HTTP2Endpoint, context: TLSContext, limits: PoolLimits,
+        sink: any ResponseSink
+    ) {
+        self.loop = loop
+        self.endpoint = endpoint
+        self.context = context
+        self.limits = limits
+        self.sink = sink
+        timing = ConnectionMachine.Timing(
+            connectMs: limits.connectMs, pingIdleMs: limits.pingIdleMs,
+            pingTimeoutMs: limits.pingTimeoutMs, drainMs: limits.drainMs)
+        slab = RequestSlab(capacity: max(1, min(limits.requestsMax, 1 << 20)) + 1)
+        wheel = DeadlineWheel(nowMs: loop.nowMs)
+        backoff = ConnectBackoff(firstMs: limits.backoffFirstMs, maxMs: limits.backoffMaxMs)
+        resolver = AddressLookup(waker: loop.waker)
+        loop.addTurnHandler(self)
+        resolver.attach(loop: loop, pool: self)
+    }
+
+    // MARK: Templates
+
+    /// Adds a set of constant headers.
+    /// - Throws: when a header is malformed or there are too many templates.
+    package func addTemplate(_ template: HeaderTemplate) throws(TransportFailure) -> TemplateID {
+        try templates.add(template)
+    }
+
+    /// Replaces a template, for example with a fresh token. Requests not yet handed to a connection use the new one.
+    /// - Throws: when a header is malformed.
+    package func replaceTemplate(_ id: TemplateID, _ template: HeaderTemplate) throws(TransportFailure) {
+        try templates.replace(id, template, nowMs: loop.nowMs)
+    }
+
+    // MARK: Requests
+
+    /// How many more requests ``submit(_:)`` takes now.
+    package var room: Int { isClosed || drainDeadlineMs != nil ? 0 : slab.capacity - 1 - unfinished }
+    /// Requests taken and not yet finished.
+    package var unfinished: Int { slab.used - finishing }
+
+    /// Takes a request. Its outcome reaches the sink later, never during this call.
+    /// - Returns: false when the pool is full, draining or closed; the request was not taken.
+    package func submit(_ request: OutgoingRequest) -> Bool {
+        guard room > 0, let slot = slab.take(request) else {
+            metrics.refused &+= 1
+            return false
+        }
+        metrics.submitted &+= 1
+        waiting.append(slot, slab)
+        wheel.insert(slot, deadlineMs: request.deadlineMs)
+        if timer == nil || timerDueMs > loop.nowMs &+ Self.tickBusyMs { armTimer(Self.tickBusyMs) }
+        return true
+    }
+
+    /// Opens the minimum of connections without waiting for a request.
+    package func warmUp() {
+        guard !isClosed else { return }
+        plan()
+        armTimer(Self.tickBusyMs)
+    }
+
+    /// Takes no more requests, lets the accepted ones finish for `deadlineMs` at most, then closes.
+    package func drain(deadlineMs: UInt64) {
+        guard !isClosed, drainDeadlineMs == nil else { return }
+        drainDeadlineMs = loop.nowMs &+ deadlineMs
+        armTimer(0)
+    }
+
+    /// Whether nothing is in flight and every connection is closed.
+    package var isDown: Bool { isClosed }
+
+    /// Closes everything now. Unfinished requests fail, as ambiguous when they were written.
+    package func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        if let timer { loop.cancel(timer) }
+        let open = connections
+        connections = []
+        for connection in open {
+            retireCounters(of: connection)
+            connection.shut()
+        }
+        while waiting.popFirst(slab) != nil {}
+        for index in 0..<slab.highWater where unsafe slab.slots[index].phase != .free {
+            let wasWritten = unsafe slab.slots[index].isWritten && slab.slots[index].phase == .sending
+            failed(
+                Int32(truncatingIfNeeded: index),
+                wasWritten
+                    ? TransportFailure(.ambiguous, "the pool was closed before the answer came")
+                    : TransportFailure(.closed, "the pool was closed before the request was sent"))
+        }
+        loop.removeTurnHandler(self)
+        resolver.detach(loop: loop)
+        sink = nil
+    }
+
+    // MARK: Outcomes, called by connections
+
+    func responded(_ index: Int32, on connection: HTTP2Connection) {
+        metrics.responses &+= 1
+        if unsafe slab.slots[Int(index)].bodyWasCut { metrics.bodiesCut &+= 1 }
+        wheel.remove(index)
+        if connection.responses == 1 { backoff.succeeded() }
+        let tag = unsafe slab.slots[Int(index)].request.tag
+        // Not free for others yet, but over for `close()`, which the sink may call.
+        unsafe slab.slots[Int(index)].phase = .free
+        unsafe slab.slots[Int(index)].streamID = 0
+        finishing = 1
+        sink?.responded(tag: tag, response: ResponseView(slab: slab, index: Int(index)))
+        finishing = 0
+        slab.release(index)
+    }
+
+    func failed(_ index: Int32, _ failure: TransportFailure) {
+        metrics.failures &+= 1
+        wheel.remove(index)
+        let tag = unsafe slab.slots[Int(index)].request.tag
+        slab.release(index)
+        sink?.failed(tag: tag, failure: failure)
+    }
+
+    /// The server did not act on the request: send it again elsewhere, a few times.
+    func unprocessed(_ index: Int32, on connection: HTTP2Connection, _ message: String) {
+        metrics.refusedStreams &+= 1
+        let slot = unsafe slab.slots + Int(index)
+        guard unsafe slot.pointee.resends < limits.resendsMax, !isClosed else {
+            return failed(
+                index,
+                TransportFailure(.unprocessed, message, goAwayReason: connection.goAwayReason))
+        }
+        metrics.resends &+= 1
+        unsafe slot.pointee.resends += 1
+        unsafe slot.pointee.phase = .pending
+        unsafe slot.pointee.streamID = 0
+        unsafe slot.pointee.connection = 0
+        unsafe slot.pointee.isWritten = false
+        unsafe slot.pointee.clearAnswer()
+        waiting.prepend(index, slab)
+    }
+
+    // MARK: Connections, called by connections
+
+    func markDirty(_ connection: HTTP2Connection) {
+        guard !connection.isListed else { return }
+        connection.isListed = true
+        dirty.append(connection)
+    }
+
+    func connectionBecameUsable(_ connection: HTTP2Connection) {
+        metrics.connects &+= 1
+        starvedSinceMs = nil
+    }
+
+    func connectionRetired(_ connection: HTTP2Connection, _ reason: ConnectionMachine.Reason) {
+        armTimer(0)
+    }
+
+    func connectionEnded(
+        _ connection: HTTP2Connection, _ reason: ConnectionMachine.Reason, _ message: String, isTrust: Bool
+    ) {
+        guard !isClosed else { return }
+        connections.removeAll { $0 === connection }
+        retireCounters(of: connection)
+        let isOrderly = reason == .drained || reason == .idle
+        let provedItself = connection.responses > 0 || loop.nowMs &- connection.startedMs >= Self.proofMs
+        if !isOrderly { metrics.lastFailure = message }
+        if reason == .pingTimedOut { metrics.pingTimeouts &+= 1 }
+        if connection.machine.streamLimit > 0 && !isOrderly { metrics.lost &+= 1 }
+        let isUnwelcome = connection.goAwayCode == .enhanceYourCalm
+        if isUnwelcome || (!provedItself && (!isOrderly || connection.goAwayCode != nil)) {
+            connectFailed(message, isTrust)
+        }
+        fail(requestsOf: connection, message)
+        armTimer(0)
+    }
+
+    private func connectFailed(_ message: String, _ isTrust: Bool) {
+        metrics.connectFailures &+= 1
+        metrics.lastFailure = message
+        backoff.failed(nowMs: loop.nowMs, random: RandomSource.seed())
+        let hasOpen = connections.contains { $0.machine.state == .open }
+        guard !hasOpen, isTrust || backoff.failures >= limits.failWaitingAfterConnects else { return }
+        while let index = waiting.popFirst(slab) {
+            failed(index, TransportFailure(.connectFailed, message))
+        }
+    }
+
+    private func fail(requestsOf connection: HTTP2Connection, _ message: String) {
+        for index in 0..<slab.highWater {
+            let slot = unsafe slab.slots + index
+            guard unsafe slot.pointee.phase == .sending, unsafe slot.pointee.connection == connection.number
+            else { continue }
+            let index = Int32(truncatingIfNeeded: index)
+            if unsafe slot.pointee.isWritten {
+                failed(
+                    index,
+                    TransportFailure(.ambiguous, message, goAwayReason: connection.goAwayReason))
+            } else {
+                unprocessed(index, on: connection, message)
+            }
+        }
+    }
+
+    private func retireCounters(of connection: HTTP2Connection) {
+        metrics.bytesSent &+= connection.bytes.sent
+        metrics.bytesReceived &+= connection.bytes.received
+        metrics.oversizedHeaders &+= connection.oversizedHeaders
+    }
+
+    // MARK: The turn
+
+    package func endOfTurn() {
+        if !waiting.isEmpty { dispatch() }
+        while !dirty.isEmpty {
+            swap(&dirty, &flushing)
+            for connection in flushing { connection.flush() }
+            flushing.removeAll(keepingCapacity: true)
+        }
+    }
+
+    /// Hands waiting requests out in groups, each to the connection with the fewest in flight.
+    private func dispatch() {
+        if connections.isEmpty { plan() }
+        for connection in connections { connection.beginBurst() }
+        while !waiting.isEmpty {
+            var best: HTTP2Connection?
+            for connection in connections where connection.capacity > 0 {
+                if let other = best, other.inFlight <= connection.inFlight { continue }
+                best = connection
+            }
+            guard let connection = best else { break }
+            send(group: min(Self.groupCount, connection.capacity), to: connection)
+        }
+        noteStarvation()
+    }
+
+    private func send(group: Int, to connection: HTTP2Connection) {
+        for _ in 0..<group {
+            guard let index = waiting.popFirst(slab) else { break }
+            let slot = unsafe slab.slots + Int(index)
+            guard let template = unsafe templates[slot.pointee.request.template] else {
+                failed(index, TransportFailure(.invalidRequest, "no such header template"))
+                continue
+            }
+            unsafe slot.pointee.phase = .sending
+            switch connection.submit(index, template) {
+            case .ok: break
+            case .malformed:
+                failed(
+                    index,
+                    TransportFailure(.invalidRequest, "the path or a header has a byte that HTTP forbids"))
+            case .refused:
+                unsafe slot.pointee.phase = .pending
+                waiting.prepend(index, slab)
+                connection.retire(.idsUsedUp)
+                return
+            }
+        }
+        connection.lastUsedMs = loop.nowMs
+        markDirty(connection)
+        connection.pumpGroup()
+    }
+
+    private func noteStarvation() {
+        if waiting.isEmpty {
+            starvedSinceMs = nil
+        } else if starvedSinceMs == nil {
+            starvedSinceMs = loop.nowMs
+        }
+    }
+
+    // MARK: Time
+
+    private func armTimer(_ afterMs: UInt64) {
+        guard !isClosed else { return }
+        let dueMs = loop.nowMs &+ afterMs
+        if timer != nil, timerDueMs <= dueMs { return }
+        if let timer { loop.cancel(timer) }
+        timerDueMs = dueMs
+        timer = loop.schedule(afterMs: afterMs, tag: 0, handler: self)
+    }
+
+    package func timerFired(_ tag: UInt64) {
+        timer = nil
+        guard !isClosed else { return }
+        expire()
+        for connection in connections { connection.tick() }
+        plan()
+        finishDrain()
+        guard !isClosed else { return }
+        let isBusy = slab.used > 0 || connections.contains { $0.machine.state != .open }
+        armTimer(isBusy ? Self.tickBusyMs : Self.tickIdleMs)
+    }
+
+    private func expire() {
+        wheel.expire(nowMs: loop.nowMs, into: &due)
+        guard !due.isEmpty else { return }
+        removeDueFromQueue()
+        for index in due where !isClosed { giveUp(index) }
+        due.removeAll(keepingCapacity: true)
+    }
+
+    /// Rebuilds the queue without the expired requests, once for all of them.
+    private func removeDueFromQueue() {
+        var isAnyWaiting = false
+        for index in due where unsafe slab.slots[Int(index)].phase == .pending {
+            unsafe slab.slots[Int(index)].phase = .free
+            isAnyWaiting = true
+        }
+        guard isAnyWaiting else { return }
+        var kept = SlotQueue()
+        while let index = waiting.popFirst(slab) {
+            if unsafe slab.slots[Int(index)].phase == .pending { kept.append(index, slab) }
+        }
+        waiting = kept
+    }
+
+    private func giveUp(_ index: Int32) {
+        let slot = unsafe slab.slots + Int(index)
+        metrics.timeouts &+= 1
+        guard unsafe slot.pointee.phase == .sending else {
+            let isConnected = connections.contains { $0.machine.state == .open }
+            let why = metrics.lastFailure.isEmpty ? "" : "; last failure: \(metrics.lastFailure)"
+            return failed(
+                index,
+                isConnected
+                    ? TransportFailure(.timedOutUnsent, "the deadline passed while waiting for a stream")
+                    : TransportFailure(.connectFailed, "no connection before the deadline\(why)"))
+        }
+        let streamID = unsafe slot.pointee.streamID
+        let number = unsafe slot.pointee.connection
+        let wasWritten = unsafe slot.pointee.isWritten
+        let connection = connections.first { $0.number == number }
+        failed(
+            index,
+            TransportFailure(
+                wasWritten ? .timedOutSent : .timedOutUnsent, "no answer before the deadline",
+                goAwayReason: connection?.goAwayReason ?? []))
+        connection?.timedOut(streamID)
+    }
+
+    private func finishDrain() {
+        guard let deadline = drainDeadlineMs else { return }
+        if slab.used > 0 && loop.nowMs < deadline { return }
+        for connection in connections where connection.inFlight == 0 { connection.retire(.poolClosed) }
+        for connection in connections { connection.tick() }
+        close()
+    }
+
+    // MARK: How many connections
+
+    /// Opens and retires connections as demand and the limits say. At most one connect is under way at a time.
+    private func plan() {
+        let isConnecting =
+            isResolving
+            || connections.contains {
+                switch $0.machine.state {
+                case .connecting, .handshaking, .awaitingSettings: true
+                case .open, .draining, .closed: false
+                }
+            }
+        let usable = connections.count { $0.machine.state == .open }
+        retireIdle(usable)
+        guard !isConnecting, drainDeadlineMs == nil || slab.used > 0, usable < limits.connectionsMax,
+            backoff.mayConnect(nowMs: loop.nowMs)
+        else { return }
+        let isStarved = starvedSinceMs.map { loop.nowMs >= $0 &+ limits.growAfterMs } ?? false
+        // With a limit of one stream the server waits for a valid token: more connections would not help.
+        let isGated = usable > 0 && connections.allSatisfy { $0.machine.streamLimit <= 1 }
+        if usable < max(1, limits.connectionsMin) || (isStarved && !isGated) { connect() }
+    }
+
+    private func retireIdle(_ usable: Int) {
+        guard usable > limits.connectionsMin else { return }
+        let idle = connections.first {
+            $0.machine.state == .open && $0.inFlight == 0
+                && loop.nowMs >= $0.lastUsedMs &+ limits.idleCloseMs
+        }
+        idle?.retire(.idle)
+    }
+
+    private func connect() {
+        isResolving = true
+        if let address = AddressLookup.numeric(endpoint.host) {
+            resolved(.success(address))
+        } else {
+            resolver.start(endpoint.host)
+        }
+    }
+
+    /// The endpoint's name has been looked up.
+    func resolved(_ result: Result<String, SystemFailure>) {
+        isResolving = false
+        guard !isClosed else { return }
+        number &+= 1
+        do {
+            let address = try result.get()
+            let connection = try HTTP2Connection(pool: self, loop: loop, number: number, address: address)
+            try connection.start()
+            connections.append(connection)
+        } catch let error as TransportFailure {
+            connectFailed(error.message, false)
+        } catch {
+            connectFailed("\(error)", false)
+        }
+    }
+
+    // MARK: Figures
+
+    /// The pool's gauges and counters now.
+    package var snapshot: PoolMetrics {
+        var now = metrics
+        for connection in connections {
+            switch connection.machine.state {
+            case .open:
+                now.open += 1
+                now.streamLimit += connection.machine.streamLimit
+            case .draining: now.draining += 1
+            case .connecting, .handshaking, .awaitingSettings: now.connecting += 1
+            case .closed: break
+            }
+            now.streams += connection.inFlight
+            now.bytesSent &+= connection.bytes.sent
+            now.bytesReceived &+= connection.bytes.received
+            now.oversizedHeaders &+= connection.oversizedHeaders
+        }
+        now.waiting = waiting.count
+        now.connectFailuresInARow = backoff.failures
+        return now
+    }
+}
