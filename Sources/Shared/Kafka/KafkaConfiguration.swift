@@ -38,11 +38,14 @@ package struct KafkaConfiguration: Sendable {
                 ("enable.auto.commit", "false"), ("enable.auto.offset.store", "false"),
                 ("enable.partition.eof", "false"), ("auto.offset.reset", "earliest"),
                 ("session.timeout.ms", "30000"), ("heartbeat.interval.ms", "3000"),
-                ("max.poll.interval.ms", "300000"), ("queued.min.messages", "5000"),
-                ("queued.max.messages.kbytes", "16384"), ("fetch.wait.max.ms", "100"),
+                ("max.poll.interval.ms", "300000"),
+                // librdkafka 2.0.2 looks at a full queue only once a second, so these are also the most records and
+                // bytes a second that a consumer with a backlog gets. Lower them to save memory (about 400 bytes a
+                // waiting record beside its own).
+                ("queued.min.messages", "100000"), ("queued.max.messages.kbytes", "49152"),
+                ("fetch.wait.max.ms", "100"),
                 ("fetch.min.bytes", "1"), ("fetch.message.max.bytes", "1048576"),
                 ("fetch.max.bytes", "16777216"), ("check.crcs", "true"),
-                ("allow.auto.create.topics", "false"),
             ])
     }
 

@@ -103,7 +103,8 @@ package final class KafkaConsumer {
     /// Gives up to `maxRecords` records to the sink; waits at most `timeoutMs` for the first.
     ///
     /// Call it at least once a second, also when everything is paused: that keeps the membership. A rebalance ends
-    /// the call early.
+    /// the call early. To hold back for less than a second, just don't call: a pause throws away all that was fetched
+    /// ahead.
     /// - Returns: how many records were given.
     package func poll<Sink: KafkaRecordSink>(timeoutMs: Int, maxRecords: Int, into sink: Sink) -> Int {
         guard let queue = unsafe queue else { return 0 }
