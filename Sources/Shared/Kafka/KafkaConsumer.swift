@@ -48,7 +48,8 @@ package final class KafkaConsumer {
     /// Whether the instance can't go on (a fatal error): close it and make another.
     package internal(set) var hasFailed = false
 
-    weak var delegate: (any KafkaConsumerDelegate)?
+    /// Hears of partitions and commits; held weakly. Set it before `subscribe`.
+    package weak var delegate: (any KafkaConsumerDelegate)?
     let isCooperative: Bool
     let handle: KafkaHandle
     var queue: OpaquePointer?

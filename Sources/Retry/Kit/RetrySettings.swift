@@ -1,0 +1,36 @@
+package import Decisions
+
+/// What the retry service works with.
+package struct RetrySettings: Sendable {
+    /// Kafka's bootstrap servers.
+    package var brokers: String
+    /// librdkafka properties of the operator, put on top of Peal's.
+    package var kafkaProperties: [(name: String, value: String)] = []
+    /// What topic names begin with.
+    package var topicPrefix = "peal"
+    /// The lanes that records may come from and go back to.
+    package var lanes = ["urgent", "normal", "bulk"]
+    /// The retry topics.
+    package var tiers = RetryTier.standard
+    /// The tiers that this process serves, by name; empty for all of them.
+    package var servedTiers: Set<String> = []
+    /// What consumer group names begin with; each tier has a group of its own, such as `peal-retry-10s`.
+    package var groupPrefix = "peal-retry"
+    /// What librdkafka calls this process at the brokers.
+    package var clientID = "peal-retry"
+    /// Records that one tier holds in memory; above it, reading pauses.
+    package var heldRecordsMax = 50_000
+    /// Bytes of records that one tier holds in memory.
+    package var heldBytesMax = 24 << 20
+    /// How often finished offsets are committed, in ms.
+    package var commitIntervalMs: Int64 = 500
+    /// How long records wait for others to share a batch, in ms.
+    package var lingerMs = 5
+    /// How long a stop may take before what is left is given up to the next owner, in ms.
+    package var drainDeadlineMs: UInt64 = 20_000
+    /// Whether the brokers are an `EmbeddedBroker`, whose waits are shortened.
+    package var isEmbedded = false
+
+    /// The defaults for the brokers.
+    package init(brokers: String) { self.brokers = brokers }
+}

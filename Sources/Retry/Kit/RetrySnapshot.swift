@@ -1,0 +1,161 @@
+package import Core
+
+/// What one tier did and holds, at a moment.
+package struct RetryTierSnapshot: Sendable {
+    /// The tier's name, such as `10s`.
+    package var tier: String
+    /// Records in memory that wait for their time.
+    package var held = 0
+    /// Records produced and not acknowledged yet.
+    package var inFlight = 0
+    /// Bytes of the records in memory.
+    package var heldBytes = 0
+    /// Records in the topic that were not read yet.
+    package var unread: Int64 = 0
+    /// Records given back to their job topics.
+    package var handedOver: UInt64 = 0
+    /// Records that moved on to a retry topic.
+    package var hopped: UInt64 = 0
+    /// Of these, those that moved on because there was no room.
+    package var yielded: UInt64 = 0
+    /// Records that went to the dead topic, by fault.
+    package var dead: [UInt64] = Array(repeating: 0, count: RetryHeaders.Fault.allCases.count)
+    /// Produce attempts that failed and were made again.
+    package var produceFailures: UInt64 = 0
+    /// Headers that did not fit.
+    package var headersCut: UInt64 = 0
+    /// Records that were given again within one assignment and dropped.
+    package var repeated: UInt64 = 0
+    /// How often reading was paused for lack of room.
+    package var pauses: UInt64 = 0
+    /// Commits that failed for another reason than a rebalance.
+    package var commitFailures: UInt64 = 0
+    /// Partitions of the topic that this process owns.
+    package var partitions = 0
+    /// Whether the group has been joined.
+    package var isMember = false
+    /// When the tier's thread last went round, in monotonic ms.
+    package var tickMs: UInt64 = 0
+    /// Milliseconds from the due time to the broker's acknowledgement in the job topic.
+    package var dueErrorMs = Histogram()
+
+    /// Everything of a tier that did nothing yet.
+    package init(tier: String) { self.tier = tier }
+
+    /// Records of the tier that are neither handed over nor moved on, as far as is known.
+    package var depth: Int64 { Int64(clamping: held + inFlight) + unread }
+}
+
+/// What the retry service did and holds, at a moment.
+package struct RetrySnapshot: Sendable {
+    /// The tiers that this process serves, by growing delay.
+    package var tiers: [RetryTierSnapshot]
+
+    /// Puts the tiers together.
+    package init(tiers: [RetryTierSnapshot]) { self.tiers = tiers }
+
+    /// Records given back to their job topics, over all tiers.
+    package var handedOver: UInt64 { tiers.reduce(0) { $0 &+ $1.handedOver } }
+    /// Records that went to the dead topic, over all tiers.
+    package var dead: UInt64 { tiers.reduce(0) { $0 &+ $1.dead.reduce(0, &+) } }
+    /// Records that wait, over all tiers.
+    package var depth: Int64 { tiers.reduce(0) { $0 &+ $1.depth } }
+
+    /// The due errors of all tiers.
+    package var dueErrorMs: Histogram {
+        var all = Histogram()
+        for tier in tiers { all.merge(tier.dueErrorMs) }
+        return all
+    }
+
+    /// Prometheus text, version 0.0.4.
+    package func prometheus() -> [UInt8] {
+        var out = ByteBuffer(capacity: 4096)
+        gauge(&out, "peal_retry_held_records", "Records in memory that wait for their time.") {
+            Int64($0.held)
+        }
+        gauge(&out, "peal_retry_held_bytes", "Bytes of the records in memory.") { Int64($0.heldBytes) }
+        gauge(&out, "peal_retry_in_flight", "Records produced and not acknowledged.") { Int64($0.inFlight) }
+        gauge(&out, "peal_retry_depth", "Records that wait in the tier.") { $0.depth }
+        gauge(&out, "peal_retry_partitions", "Partitions that this process owns.") { Int64($0.partitions) }
+        counter(&out, "peal_retry_handed_over_total", "Records back in their job topics.") { $0.handedOver }
+        counter(&out, "peal_retry_hopped_total", "Records moved on to a retry topic.") { $0.hopped }
+        counter(&out, "peal_retry_yielded_total", "Records moved on for lack of room.") { $0.yielded }
+        counter(&out, "peal_retry_produce_failures_total", "Failed produces.") { $0.produceFailures }
+        counter(&out, "peal_retry_commit_failures_total", "Failed commits.") { $0.commitFailures }
+        counter(&out, "peal_retry_headers_cut_total", "Headers that did not fit.") { $0.headersCut }
+        counter(&out, "peal_retry_repeated_total", "Records given twice and dropped.") { $0.repeated }
+        counter(&out, "peal_retry_pauses_total", "Pauses of reading for lack of room.") { $0.pauses }
+        appendDead(&out)
+        appendDueError(&out)
+        return out.array
+    }
+
+    private func head(
+        _ out: inout ByteBuffer, _ name: StaticString, _ help: StaticString, _ type: StaticString
+    ) {
+        out.append("# HELP ")
+        out.append(name)
+        out.append(" ")
+        out.append(help)
+        out.append("\n# TYPE ")
+        out.append(name)
+        out.append(" ")
+        out.append(type)
+        out.append("\n")
+    }
+
+    private func gauge(
+        _ out: inout ByteBuffer, _ name: StaticString, _ help: StaticString,
+        _ value: (RetryTierSnapshot) -> Int64
+    ) {
+        head(&out, name, help, "gauge")
+        for tier in tiers {
+            out.append(name)
+            out.append(text: "{tier=\"\(tier.tier)\"} ")
+            out.append(decimal: value(tier))
+            out.append("\n")
+        }
+    }
+
+    private func counter(
+        _ out: inout ByteBuffer, _ name: StaticString, _ help: StaticString,
+        _ value: (RetryTierSnapshot) -> UInt64
+    ) {
+        head(&out, name, help, "counter")
+        for tier in tiers {
+            out.append(name)
+            out.append(text: "{tier=\"\(tier.tier)\"} ")
+            out.append(unsigned: value(tier))
+            out.append("\n")
+        }
+    }
+
+    private func appendDead(_ out: inout ByteBuffer) {
+        head(&out, "peal_retry_dead_total", "Records that could not be handed over.", "counter")
+        for tier in tiers {
+            for (fault, count) in zip(RetryHeaders.Fault.allCases, tier.dead) {
+                out.append(text: "peal_retry_dead_total{tier=\"\(tier.tier)\",fault=\"\(fault.rawValue)\"} ")
+                out.append(unsigned: count)
+                out.append("\n")
+            }
+        }
+    }
+
+    private func appendDueError(_ out: inout ByteBuffer) {
+        head(&out, "peal_retry_due_error_seconds", "From the due time to the job topic.", "summary")
+        for tier in tiers {
+            for quantile in [0.5, 0.99, 0.999] {
+                let seconds = Double(tier.dueErrorMs.quantile(quantile)) / 1000
+                out.append(
+                    text:
+                        "peal_retry_due_error_seconds{tier=\"\(tier.tier)\",quantile=\"\(quantile)\"} \(seconds)\n"
+                )
+            }
+            let sum = Double(tier.dueErrorMs.sum) / 1000
+            out.append(text: "peal_retry_due_error_seconds_sum{tier=\"\(tier.tier)\"} \(sum)\n")
+            out.append(
+                text: "peal_retry_due_error_seconds_count{tier=\"\(tier.tier)\"} \(tier.dueErrorMs.total)\n")
+        }
+    }
+}
