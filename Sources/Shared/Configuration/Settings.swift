@@ -1,0 +1,124 @@
+/// The whole configuration as values, every one of them checked.
+///
+/// Secrets are not in it, only the paths of the files that hold them: see ``SecretFile``.
+package struct Settings: Equatable, Sendable {
+    package var kafka = Kafka()
+    package var redis = Redis()
+    package var topics = Topics()
+    package var worker = Worker()
+    package var retry = Retry()
+    package var http = HTTP()
+    package var gateway = Gateway()
+    package var providers = Providers()
+    package var log = Log()
+    /// By name, sorted.
+    package var apps: [App] = []
+    /// The file that was read, and the files that it names; a change of one of them is worth a reload.
+    package var files: [String] = []
+    /// What is odd but no reason to stop.
+    package var warnings: [String] = []
+
+    /// The defaults: everything on this machine, no apps.
+    package init() {}
+
+    /// The app of this name, or nil.
+    package func app(_ name: String) -> App? { apps.first { $0.name == name } }
+
+    init(_ root: SectionReader) {
+        kafka = Kafka(root.section("kafka"))
+        redis = Redis(root.section("redis"))
+        topics = Topics(root.section("topics"))
+        worker = Worker(root.section("worker"))
+        retry = Retry(root.section("retry"))
+        http = HTTP(root.section("http"))
+        gateway = Gateway(root.section("gateway"))
+        providers = Providers(root.section("providers"))
+        log = Log(root.section("log"))
+        let section = root.section("apps")
+        apps = section.namedSections().compactMap { App(name: $0.name, $0.section) }.sorted {
+            $0.name < $1.name
+        }
+        section.finish()
+        root.finish()
+        files = namedFiles()
+    }
+
+    private func namedFiles() -> [String] {
+        var list: [String?] = [kafka.passwordFile, redis.passwordFile, redis.caFile, gateway.keysFile]
+        for endpoint in [
+            providers.apnsProduction, providers.apnsSandbox, providers.fcm, providers.fcmTokenEndpoint,
+            providers.webPush,
+        ] {
+            list.append(endpoint.caFile)
+        }
+        for app in apps {
+            for credential in [app.apnsProduction, app.apnsSandbox] {
+                list += [credential?.keyFile, credential?.certificateFile, credential?.certificateKeyFile]
+            }
+            list += [app.fcm?.serviceAccountFile, app.webPush?.keyFile]
+        }
+        return Set(list.compactMap { $0 }).sorted()
+    }
+
+    /// How much is logged, and how.
+    package struct Log: Equatable, Sendable {
+        /// The severities, least important first.
+        package enum Level: String, CaseIterable, Sendable {
+            case trace, debug, info, notice, warning, error, critical
+        }
+
+        /// The form of a line.
+        package enum Format: String, CaseIterable, Sendable {
+            /// For people on a terminal, JSON elsewhere.
+            case auto
+            case human
+            case json
+        }
+
+        package var level = Level.info
+        package var format = Format.auto
+
+        package init() {}
+
+        init(_ section: SectionReader) {
+            level = section.choice("level", .info)
+            format = section.choice("format", .auto)
+            section.finish()
+        }
+    }
+
+    /// Where the processes serve health, metrics and their HTTP interfaces; nil for not at all.
+    package struct HTTP: Equatable, Sendable {
+        package var worker: ListenAddress? = ListenAddress(host: "0.0.0.0", port: 9101)
+        package var retry: ListenAddress? = ListenAddress(host: "0.0.0.0", port: 9102)
+        package var gateway: ListenAddress? = ListenAddress(host: "0.0.0.0", port: 8080)
+
+        package init() {}
+
+        init(_ section: SectionReader) {
+            worker = section.listen("worker", worker)
+            retry = section.listen("retry", retry)
+            gateway = section.listen("gateway", gateway)
+            section.finish()
+        }
+    }
+
+    /// The HTTP gateway of `peal-producer serve`.
+    package struct Gateway: Equatable, Sendable {
+        /// One `name:key` a line; nil for no authentication.
+        package var keysFile: String?
+        /// The largest request, in bytes.
+        package var bodyMax = 4 << 20
+        /// How long an answer may wait for the broker, in ms.
+        package var timeoutMs: Int64 = 10_000
+
+        package init() {}
+
+        init(_ section: SectionReader) {
+            keysFile = section.file("keys_file")
+            bodyMax = section.size("body_max", bodyMax, in: 1024...(64 << 20))
+            timeoutMs = section.duration("timeout", timeoutMs, in: 100...120_000)
+            section.finish()
+        }
+    }
+}
