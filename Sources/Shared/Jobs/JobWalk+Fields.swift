@@ -84,11 +84,7 @@ extension JobWalk {
 
     /// Refuses everything but a string, and says so.
     mutating func expectString(_ field: @autoclosure () -> String) -> Bool {
-        switch peek {
-        case UInt8(ascii: "\""): return true
-        case UInt8(ascii: "n"): return fail(.nullValue, field(), "The field is null; leave it out instead.")
-        default: return fail(.wrongType, field(), "The field must be a string.")
-        }
+        peek == UInt8(ascii: "\"") ? true : wrongType(field(), "The field must be a string.")
     }
 
     /// Reads a text to show. An empty one counts as not given.
@@ -193,10 +189,7 @@ extension JobWalk {
     mutating func integer(_ field: JobField, _ range: ClosedRange<Int64>) -> Int64? {
         let first = peek
         guard first == UInt8(ascii: "-") || first &- 48 < 10 else {
-            _ =
-                first == UInt8(ascii: "n")
-                ? fail(.nullValue, field.name, "The field is null; leave it out instead.")
-                : fail(.wrongType, field.name, "The field must be a whole number.")
+            _ = wrongType(field.name, "The field must be a whole number.")
             return nil
         }
         var token = JobToken()

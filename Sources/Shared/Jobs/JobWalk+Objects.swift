@@ -131,7 +131,7 @@ extension JobWalk {
 
     private mutating func payload(_ job: inout Job) -> Bool {
         guard peek == UInt8(ascii: "{") else {
-            return fail(.wrongType, "apns.payload", "The payload must be an object.")
+            return wrongType("apns.payload", "The payload must be an object.")
         }
         var token = JobToken()
         guard value(&token, depth: 3) else { return false }
@@ -139,7 +139,8 @@ extension JobWalk {
         if let aps = payload.member("aps"), aps.kind != .object {
             return fail(.wrongType, "apns.payload.aps", "aps must be an object.")
         }
-        job.payloadSpan = token.span
+        var members = payload.members
+        if members.next() != nil { job.payloadSpan = token.span }
         return true
     }
 
@@ -181,15 +182,15 @@ extension JobWalk {
 
     mutating func fcm(_ job: inout Job) -> Bool {
         guard peek == UInt8(ascii: "{") else {
-            return peek == UInt8(ascii: "n")
-                ? fail(.nullValue, "fcm", "The field is null; leave it out instead.")
-                : fail(.wrongType, "fcm", "The field must be an object.")
+            return wrongType("fcm", "The field must be an object.")
         }
         var token = JobToken()
         guard value(&token, depth: 2) else { return false }
         var members = unsafe JSONMembers(raw(token))
+        var isEmpty = true
         while let member = members.next() {
             let name = member.name
+            isEmpty = false
             if name.equals("token") || name.equals("topic") || name.equals("condition") || name.equals("fid")
             {
                 return fail(
@@ -206,7 +207,7 @@ extension JobWalk {
                 }
             }
         }
-        job.fcmSpan = token.span
+        if !isEmpty { job.fcmSpan = token.span }
         return true
     }
 

@@ -12,12 +12,7 @@ extension JobWalk {
 
     /// Refuses everything but an object and steps over its brace; true in `isEmpty` when it has no member.
     mutating func openObject(_ field: StaticString, isEmpty: inout Bool) -> Bool {
-        switch peek {
-        case UInt8(ascii: "{"): at += 1
-        case UInt8(ascii: "n"):
-            return fail(.nullValue, "\(field)", "The field is null; leave it out instead.")
-        default: return fail(.wrongType, "\(field)", "The field must be an object.")
-        }
+        guard take(UInt8(ascii: "{")) else { return wrongType("\(field)", "The field must be an object.") }
         isEmpty = take(UInt8(ascii: "}"))
         return true
     }

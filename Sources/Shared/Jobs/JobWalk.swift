@@ -50,6 +50,16 @@ struct JobWalk {
         return fail(.malformed, "", "The job isn't JSON: \(problem) at byte \(offset).")
     }
 
+    /// Refuses the next value for its type, unless there is no value at all.
+    mutating func wrongType(_ field: String, _ sentence: String) -> Bool {
+        switch peek {
+        case UInt8(ascii: "n"): return fail(.nullValue, field, "The field is null; leave it out instead.")
+        case 0, UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "}"), UInt8(ascii: "]"):
+            return malformed("a value is missing")
+        default: return fail(.wrongType, field, sentence)
+        }
+    }
+
     // MARK: Tokens
 
     /// The offset of token `index`, or the length of the job after the last one.

@@ -29,7 +29,9 @@ enum JSONMerge {
         }
         var changes = patch.members
         while let change = changes.next() {
-            guard change.value.kind != .null, find(change.name, in: base) == nil else { continue }
+            guard change.value.kind != .null, find(change.name, in: base) == nil,
+                !isRepeated(change.name, in: changes)
+            else { continue }
             out.comma()
             out.quoted(change.name)
             out.append(byte: UInt8(ascii: ":"))
@@ -44,13 +46,22 @@ enum JSONMerge {
         out.append(byte: UInt8(ascii: "{"))
         var members = value.members
         while let member = members.next() {
-            guard member.value.kind != .null else { continue }
+            guard member.value.kind != .null, !isRepeated(member.name, in: members) else { continue }
             out.comma()
             out.quoted(member.name)
             out.append(byte: UInt8(ascii: ":"))
             appendWithoutNulls(member.value, to: &out, depth: depth + 1)
         }
         out.close()
+    }
+
+    /// Whether a member of that name is still to come.
+    private static func isRepeated(_ name: JSONText, in rest: JSONMembers) -> Bool {
+        var rest = rest
+        while let member = rest.next() {
+            if member.name.equals(name) { return true }
+        }
+        return false
     }
 
     /// The last member of that name, as most readers take it.
