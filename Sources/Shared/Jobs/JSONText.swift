@@ -1,6 +1,7 @@
 package import Core
 
-/// A JSON string that lies in someone else's memory, as the sender wrote it: without its quotes, escapes kept.
+/// A JSON string that lies in someone else's memory, as the sender wrote it: without its quotes, escapes
+/// kept.
 ///
 /// - Valid: as long as the memory that it points into.
 /// - The escapes have been checked before, so that reading them can't fail.
@@ -105,7 +106,8 @@ package struct JSONUnescaper {
     /// Starts at the beginning of `text`.
     package init(_ text: JSONText) { unsafe raw = text.raw }
 
-    /// The next byte of the text, or nil at its end. A half surrogate becomes U+FFFD, so the bytes are always UTF-8.
+    /// The next byte of the text, or nil at its end. A half surrogate becomes U+FFFD, so the bytes are always
+    /// UTF-8.
     package mutating func next() -> UInt8? {
         if pendingCount > 0 {
             pendingCount -= 1

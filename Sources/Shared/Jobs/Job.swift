@@ -13,11 +13,12 @@ struct JobSpan: BitwiseCopyable, Sendable {
     }
 }
 
-/// One notification job, read in place: a pointer to the sender's bytes, where each field lies in them, and the
-/// fields that are numbers or words.
+/// One notification job, read in place: a pointer to the sender's bytes, where each field lies in them, and
+/// the fields that are numbers or words.
 ///
 /// - Size: about 200 bytes without any reference, so tens of thousands can wait in flight.
-/// - Ownership: it borrows the record's bytes; whoever holds the job keeps them where they are (see ``rebase(to:)``).
+/// - Ownership: it borrows the record's bytes; whoever holds the job keeps them where they are (see
+///   ``rebase(to:)``).
 /// - Validity: everything in it has been checked by ``JobParser``; no accessor can fail or trap.
 @safe
 package struct Job: BitwiseCopyable {
@@ -34,7 +35,8 @@ package struct Job: BitwiseCopyable {
     package internal(set) var sendAtMs: Int64 = 0
     /// When it is worthless, milliseconds since 1970; 0 without ``JobFlags/hasExpiresAt``.
     package internal(set) var expiresAtMs: Int64 = 0
-    /// Seconds that it is worth something, from when it was published or is to be sent; see ``JobFlags/hasTTL``.
+    /// Seconds that it is worth something, from when it was published or is to be sent; see
+    /// ``JobFlags/hasTTL``.
     package internal(set) var ttlSeconds: UInt32 = 0
     /// What to add to the recipient's unread counter; 0 when the job doesn't say.
     package internal(set) var unread: Int32 = 0
@@ -183,7 +185,8 @@ package struct Job: BitwiseCopyable {
     @inlinable package var wantsBadge: Bool { flags.contains(.hasUnread) || type == .badge }
 
     /// When the job stops being worth sending, milliseconds since 1970.
-    /// - Parameter publishedAtMs: when it was published; `ttl` counts from then, or from `send_at` when that is given.
+    /// - Parameter publishedAtMs: when it was published; `ttl` counts from then, or from `send_at` when that
+    ///   is given.
     /// - Returns: the deadline, or nil when there is none.
     @inlinable package func deadlineMs(publishedAtMs: Int64) -> Int64? {
         if flags.contains(.hasExpiresAt) { return expiresAtMs }

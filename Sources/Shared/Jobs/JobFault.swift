@@ -1,6 +1,7 @@
 /// Why a job was refused: a closed code, the field it is about and one sentence that says what to fix.
 ///
-/// - Never holds a value from the job except field names, so it can be logged and used as a dead-letter reason.
+/// - Never holds a value from the job except field names, so it can be logged and used as a dead-letter
+///   reason.
 package struct JobFault: Error, Equatable, Sendable, CustomStringConvertible {
     /// The closed set of reasons; the raw value is a metric label.
     package enum Code: String, Sendable, CaseIterable {

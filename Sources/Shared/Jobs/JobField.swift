@@ -16,7 +16,8 @@ enum JobField: UInt8 {
         }
     }
 
-    /// The field with that name, or nil. Sorted by length first, so that most names cost one comparison or two.
+    /// The field with that name, or nil. Sorted by length first, so that most names cost one comparison or
+    /// two.
     @inline(__always)
     static func named(_ name: UnsafeRawBufferPointer) -> JobField? {
         @inline(__always) func bytes(_ text: StaticString) -> Bool {

@@ -125,7 +125,8 @@ package struct JobFlags: OptionSet, BitwiseCopyable, Sendable {
 
 /// The names that payload profiles write, as far as a job's `data` already holds them.
 ///
-/// A profile leaves out its own field when the sender wrote a data member of that name, so no name appears twice.
+/// A profile leaves out its own field when the sender wrote a data member of that name, so no name appears
+/// twice.
 package struct DataKeys: OptionSet, BitwiseCopyable, Sendable {
     package let rawValue: UInt32
     @inlinable package init(rawValue: UInt32) { self.rawValue = rawValue }

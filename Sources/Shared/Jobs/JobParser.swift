@@ -2,8 +2,8 @@ import CSimdjson
 import Core
 import Glibc
 
-/// Reads jobs in place: simdjson finds where the tokens are, one walk over them checks everything that the job
-/// format asks for and notes where the fields lie.
+/// Reads jobs in place: simdjson finds where the tokens are, one walk over them checks everything that the
+/// job format asks for and notes where the fields lie.
 ///
 /// - Ownership: owns simdjson's index; reuse one parser for many jobs.
 /// - Threading: one thread at a time.

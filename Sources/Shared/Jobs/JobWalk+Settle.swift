@@ -16,7 +16,8 @@ extension JobWalk {
 
     private func has(_ field: JobField) -> Bool { seen & field.bit != 0 }
 
-    /// Text is an alert, a sealed message is encrypted, data alone is a background update, a counter alone a badge.
+    /// Text is an alert, a sealed message is encrypted, data alone is a background update, a counter alone a
+    /// badge.
     private func deriveType(_ job: inout Job) {
         if job.hasText || job.payloadSpan.length > 0 || job.fcmSpan.length > 0 {
             job.type = job.messageSpan.length > 0 && !job.hasText ? .encrypted : .alert

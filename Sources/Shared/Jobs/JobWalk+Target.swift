@@ -168,8 +168,8 @@ extension JobWalk {
         return true
     }
 
-    /// The token is put into the URL's path, so nothing but hexadecimal digits may get there. Apple promises no
-    /// length; 2 to 200 bytes hold all that has been seen.
+    /// The token is put into the URL's path, so nothing but hexadecimal digits may get there. Apple promises
+    /// no length; 2 to 200 bytes hold all that has been seen.
     private mutating func appleToken(_ token: JobToken) -> Bool {
         let digits = unsafe raw(token)
         guard digits.count >= 4, digits.count <= 400, digits.count % 2 == 0,

@@ -88,7 +88,8 @@ struct JobWalk {
         return true
     }
 
-    /// The end of the token that begins at `start`: where the next one begins, less the white space before it.
+    /// The end of the token that begins at `start`: where the next one begins, less the white space before
+    /// it.
     @inline(__always)
     private func end(of start: Int) -> Int {
         var end = offset(at + 1)
@@ -217,7 +218,8 @@ struct JobWalk {
 
     // MARK: Values
 
-    /// Checks one whole value of any kind and steps over it; the token is the value with its quotes or brackets.
+    /// Checks one whole value of any kind and steps over it; the token is the value with its quotes or
+    /// brackets.
     mutating func value(_ token: inout JobToken, depth: Int) -> Bool {
         guard depth <= JobParser.maximumDepth else {
             return fail(

@@ -6,7 +6,8 @@ enum JSONMerge {
     /// Deeper than this a patch replaces instead of merging. Jobs can't nest deeper anyway.
     private static let maximumDepth = 40
 
-    /// Appends `base` with `patch` merged into it: objects member by member, null removes, everything else replaces.
+    /// Appends `base` with `patch` merged into it: objects member by member, null removes, everything else
+    /// replaces.
     static func append(
         _ base: JSONSlice, patchedWith patch: JSONSlice, to out: inout ByteBuffer, depth: Int = 0
     ) {

@@ -1,7 +1,8 @@
 import Core
 import Jobs
 
-/// Writing members of JSON objects, without a nesting state: whether a comma is due follows from the last byte.
+/// Writing members of JSON objects, without a nesting state: whether a comma is due follows from the last
+/// byte.
 extension ByteBuffer {
     /// Appends a name with its quotes and colon, after a comma when something stands before it.
     /// - Parameter quoted: for instance `"\"title\":"`.
@@ -34,7 +35,8 @@ extension ByteBuffer {
         quoted(text)
     }
 
-    /// Appends a value as a JSON string, as FCM wants everything in data: strings as they are, the rest in quotes.
+    /// Appends a value as a JSON string, as FCM wants everything in data: strings as they are, the rest in
+    /// quotes.
     mutating func stringified(_ value: JSONSlice) {
         switch value.kind {
         case .string: unsafe append(value.raw)

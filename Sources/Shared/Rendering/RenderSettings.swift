@@ -32,7 +32,8 @@ package struct RenderSettings: Sendable, Equatable {
     package var oversize: OversizePolicy
     /// Whether the `concierge` profile shows the job's title (the team member's name).
     package var showTeamNames: Bool
-    /// The sound of alerts that don't name one; nil for silence. The `dialect` profile plays `default` by itself.
+    /// The sound of alerts that don't name one; nil for silence. The `dialect` profile plays `default` by
+    /// itself.
     package var defaultSound: String?
     /// The title shown until the client app has decrypted an encrypted push; nil sends no alert at all.
     package var encryptedTitle: String?

@@ -30,7 +30,8 @@ extension Renderer {
         }
     }
 
-    /// The bytes of `{"message":{"token":"",}}`, which don't count against the limit; nor does the token itself.
+    /// The bytes of `{"message":{"token":"",}}`, which don't count against the limit; nor does the token
+    /// itself.
     private static let envelope = 25
 
     /// Whether the platform can receive the job at all.
@@ -169,8 +170,8 @@ extension Renderer {
 
     // MARK: iOS behind FCM
 
-    /// The client app gets the very payload that APNs would have brought, so it stands alone: no notification and no
-    /// data beside it, which FCM would copy into the payload a second time.
+    /// The client app gets the very payload that APNs would have brought, so it stands alone: no notification
+    /// and no data beside it, which FCM would copy into the payload a second time.
     private func appendApple(_ job: Job, _ moment: RenderMoment, _ body: JSONText?, _ out: inout ByteBuffer) {
         let head = Self.head(job, moment)
         out.name("\"apns\":{\"headers\":{\"apns-priority\":\"")

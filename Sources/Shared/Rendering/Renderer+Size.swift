@@ -5,8 +5,8 @@ import Jobs
 extension Renderer {
     /// Brings the payload from `start` on under `limit`, or takes it back.
     ///
-    /// First every escape that isn't needed and all white space goes: that changes nothing that the client sees. If
-    /// that isn't enough and the app allows it, the body is shortened.
+    /// First every escape that isn't needed and all white space goes: that changes nothing that the client
+    /// sees. If that isn't enough and the app allows it, the body is shortened.
     /// `overhead` bytes don't count; `append` renders once more, with another body.
     func fit(
         _ job: Job, start: Int, limit: Int, overhead: Int, out: inout ByteBuffer,
@@ -26,7 +26,8 @@ extension Renderer {
         out.truncate(to: start)
         var whole = ByteBuffer(capacity: 1024)
         JSONCompact.append(string: body, to: &whole)
-        // How often the body appears: twice or more where a profile repeats it in data, never when it was replaced.
+        // How often the body appears: twice or more where a profile repeats it in data, never when it was
+        // replaced.
         let copies = whole.isEmpty ? 0 : (full - empty) / whole.count
         guard copies > 0, empty < limit else { return .tooLarge(full) }
         Self.shorten(body, to: (limit - empty) / copies, into: &shortened)
@@ -50,7 +51,8 @@ extension Renderer {
         unsafe out.append(copy.bytes)
     }
 
-    /// Writes as many whole characters (extended grapheme clusters) of the text as fit into `limit` bytes of JSON.
+    /// Writes as many whole characters (extended grapheme clusters) of the text as fit into `limit` bytes of
+    /// JSON.
     static func shorten(_ text: JSONText, to limit: Int, into out: inout ByteBuffer) {
         out.clear()
         for character in text.string {

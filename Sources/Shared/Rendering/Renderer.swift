@@ -5,8 +5,8 @@ import Jobs
 ///
 /// - Pure: no clock and no I/O; the same inputs give the same bytes.
 /// - Threading: one thread at a time, since it owns scratch memory; each shard has its own.
-/// - Cost: nothing is allocated while a payload fits and has no `apns` or `fcm` of its own. Merging those in reuses
-///   the scratch memory; only truncation makes a `String`.
+/// - Cost: nothing is allocated while a payload fits and has no `apns` or `fcm` of its own. Merging those in
+///   reuses the scratch memory; only truncation makes a `String`.
 @safe
 package final class Renderer {
     /// How payloads are rendered.
