@@ -83,7 +83,7 @@ let package = Package(
         shared("Security", ["Core", "COpenSSL"]),
         shared("HTTP2", ["Core", "EventLoop", "Security", "CNghttp2"]),
         shared("Kafka", ["Core", "EventLoop", "CRdkafka"]),
-        shared("Redis", ["Core", "EventLoop", "CHiredis"]),
+        shared("Redis", ["Core", "EventLoop", "Security", "CHiredis"]),
         shared("HTTPClient", ["Core", "EventLoop", "CCurl"]),
         shared("HTTPServer", ["Core", "EventLoop", "CMicrohttpd"]),
         shared("YAML", ["Core", "CYaml"]),
@@ -92,7 +92,7 @@ let package = Package(
         shared("Logging", ["Core", "EventLoop"]),
         shared("Terminal", ["Core", "EventLoop"]),
         shared("Configuration", ["Core", "Decisions", "Rendering", "YAML"]),
-        shared("Registry", ["Core", "EventLoop", "Redis"]),
+        shared("Registry", ["Core", "EventLoop", "Redis", "Security"]),
         shared(
             "Providers",
             [

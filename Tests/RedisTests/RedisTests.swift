@@ -37,16 +37,6 @@ import Testing
                 == "*4\r\n$7\r\nEVALSHA\r\n$40\r\n\(script.digest)\r\n$1\r\n1\r\n$1\r\nk\r\n")
         #expect(isComplete)
     }
-
-    @Test func computesSHA1OfEveryPaddingLength() {
-        #expect(Hex.encode(ScriptDigest.sha1([])) == "da39a3ee5e6b4b0d3255bfef95601890afd80709")
-        #expect(
-            Hex.encode(ScriptDigest.sha1(Array("abc".utf8))) == "a9993e364706816aba3e25717850c26c9cd0d89d")
-        let long = Array("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".utf8)
-        #expect(Hex.encode(ScriptDigest.sha1(long)) == "84983e441c3bd26ebaae4aa1f95129e5e54670f1")
-        let million = [UInt8](repeating: UInt8(ascii: "a"), count: 1_000_000)
-        #expect(Hex.encode(ScriptDigest.sha1(million)) == "34aa973cd4c4daa4f61eeb2bdbad27316534016f")
-    }
 }
 
 @Suite struct EndpointTests {

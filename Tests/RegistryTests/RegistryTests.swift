@@ -1,1 +1,266 @@
+import Core
+import Redis
+import TestSupport
 import Testing
+
+@testable import Registry
+
+/// A server, a session with the scripts, and one recipient.
+struct Shelf {
+    let server: RedisServer
+    let session: RedisSession
+    let directory: DeviceDirectory
+    static let lane = UInt8(ascii: "n")
+
+    init() throws {
+        server = try RedisServer()
+        session = try server.session(scripts: RegistryScripts.all)
+        directory = DeviceDirectory(session: session, app: "shop", maximumDevices: 3)
+    }
+
+    static func position(_ offset: Int64, at timestampMs: Int64, partition: Int32 = 0) -> JobPosition {
+        JobPosition(lane: lane, topicHash: 7, partition: partition, offset: offset, timestampMs: timestampMs)
+    }
+
+    /// What an admission said, copied.
+    struct Answer: Equatable {
+        var verdict: AdmissionVerdict
+        var unread: Int64?
+        var wasCounted: Bool
+        var waitMs: Int64
+        var devices: [String]
+    }
+
+    func admit(_ recipient: String = "r", _ change: (inout Admission) -> Void) throws -> Answer {
+        let value = try RecipientReference.with(app: "shop", recipient: recipient) { reference in
+            var admission = Admission(reference)
+            change(&admission)
+            return try session.run { admission.encode(into: &$0) }
+        }
+        let parts = value.array
+        let number = try #require(parts.first?.integer)
+        let verdict = try #require(AdmissionVerdict(rawValue: UInt8(number)))
+        guard parts.count == 9 else {
+            #expect(parts.count == 1)
+            return Answer(verdict: verdict, unread: nil, wasCounted: false, waitMs: 0, devices: [])
+        }
+        return Answer(
+            verdict: verdict, unread: parts[1].integer, wasCounted: parts[2].integer == 1,
+            waitMs: parts[7].integer ?? -1, devices: parts[8].pairs.map(\.key).sorted())
+    }
+
+    /// Counts a job and gives the counter and whether it had been counted.
+    func count(_ delta: Int64, _ position: JobPosition) throws -> (unread: Int64?, wasCounted: Bool) {
+        let answer = try admit {
+            $0.position = position
+            $0.unreadDelta = delta
+        }
+        #expect(answer.verdict == .proceed)
+        return (answer.unread, answer.wasCounted)
+    }
+}
+
+@Suite struct UnreadTests {
+    @Test func countsEachRecordOnce() throws {
+        let shelf = try Shelf()
+        #expect(try shelf.count(1, Shelf.position(10, at: 1000)) == (1, false))
+        #expect(try shelf.count(1, Shelf.position(10, at: 1000)) == (1, true))
+        #expect(try shelf.count(2, Shelf.position(11, at: 1001)) == (3, false))
+        #expect(try shelf.count(1, Shelf.position(10, at: 1000)) == (3, true))
+        #expect(try shelf.count(2, Shelf.position(11, at: 1001)) == (3, true))
+    }
+
+    @Test func countsRecordsAfterTheTopicWasMadeAgain() throws {
+        let shelf = try Shelf()
+        #expect(try shelf.count(1, Shelf.position(500, at: 1000)) == (1, false))
+        // A new life starts at a small offset, with younger records.
+        #expect(try shelf.count(1, Shelf.position(3, at: 2000)) == (2, false))
+        #expect(try shelf.count(1, Shelf.position(3, at: 2000)) == (2, true))
+        // The same offset in a new life.
+        #expect(try shelf.count(1, Shelf.position(3, at: 3000)) == (3, false))
+        #expect(try shelf.count(1, Shelf.position(4, at: 3001)) == (4, false))
+    }
+
+    @Test func toleratesProducersWhoseClocksDiffer() throws {
+        let shelf = try Shelf()
+        #expect(try shelf.count(1, Shelf.position(10, at: 5000)) == (1, false))
+        #expect(try shelf.count(1, Shelf.position(11, at: 4000)) == (2, false))
+        #expect(try shelf.count(1, Shelf.position(12, at: 4500)) == (3, false))
+        // A redelivery of the first: before the last counted one, and younger than it.
+        #expect(try shelf.count(1, Shelf.position(10, at: 5000)) == (3, true))
+        #expect(try shelf.count(1, Shelf.position(11, at: 4000)) == (3, true))
+        #expect(try shelf.count(1, Shelf.position(12, at: 4500)) == (3, true))
+        #expect(try shelf.count(1, Shelf.position(2, at: 6000)) == (4, false))
+    }
+
+    @Test func doesntCompareOtherPartitionsTopicsOrLanes() throws {
+        let shelf = try Shelf()
+        #expect(try shelf.count(1, Shelf.position(10, at: 1000, partition: 0)) == (1, false))
+        #expect(try shelf.count(1, Shelf.position(5, at: 900, partition: 1)) == (2, false))
+        var other = Shelf.position(5, at: 900, partition: 1)
+        other.topicHash = 8
+        #expect(try shelf.count(1, other) == (3, false))
+        other.lane = UInt8(ascii: "u")
+        #expect(try shelf.count(1, other) == (4, false))
+        #expect(try shelf.count(1, other) == (4, true))
+    }
+
+    @Test func neverBecomesNegativeOrEndless() throws {
+        let shelf = try Shelf()
+        #expect(try shelf.count(-5, Shelf.position(1, at: 1)) == (0, false))
+        #expect(try shelf.count(2, Shelf.position(2, at: 2)) == (2, false))
+        #expect(try shelf.count(-3, Shelf.position(3, at: 3)) == (0, false))
+        #expect(try shelf.count(.max, Shelf.position(4, at: 4)) == (1_000_000_000, false))
+        try shelf.session.command("HSET", "peal:usr:{shop:r}", "n", "nonsense")
+        #expect(try shelf.count(1, Shelf.position(5, at: 5)) == (1, false))
+    }
+
+    @Test func survivesAPositionThatSomebodyBroke() throws {
+        let shelf = try Shelf()
+        try shelf.session.command("HSET", "peal:usr:{shop:r}", "pn", "garbage", "n", "4")
+        #expect(try shelf.count(1, Shelf.position(5, at: 5)) == (5, false))
+        #expect(try shelf.count(1, Shelf.position(5, at: 5)) == (5, true))
+    }
+
+    @Test func takesConstantMemory() throws {
+        let shelf = try Shelf()
+        for offset in 0..<200 as Range<Int64> { _ = try shelf.count(1, Shelf.position(offset, at: offset)) }
+        #expect(try shelf.session.command("HLEN", "peal:usr:{shop:r}").integer == 2)
+    }
+
+    @Test func readsWithoutCounting() throws {
+        let shelf = try Shelf()
+        _ = try shelf.count(3, Shelf.position(1, at: 1))
+        #expect(try shelf.admit { _ in }.unread == 3)
+        #expect(try shelf.directory.unread(of: "r") == 3)
+        #expect(try shelf.admit("nobody") { _ in }.unread == 0)
+        #expect(try shelf.session.command("EXISTS", "peal:usr:{shop:nobody}").integer == 0)
+    }
+
+    @Test func obeysTheClient() throws {
+        let shelf = try Shelf()
+        let directory = shelf.directory
+        #expect(try directory.addUnread(4, of: "r") == 4)
+        #expect(try directory.addUnread(-9, of: "r") == 0)
+        #expect(try directory.setUnread(7, asOfMs: 1000, of: "r") == 7)
+        #expect(try directory.setUnread(3, asOfMs: 999, of: "r") == 7)
+        #expect(try directory.setUnread(2, asOfMs: 1000, of: "r") == 2)
+        #expect(try directory.setUnread(0, of: "r") == 0)
+        #expect(try directory.setUnread(-1, asOfMs: 2000, of: "r") == 0)
+        #expect(try directory.setUnread(9, asOfMs: 1999, of: "r") == 0)
+        #expect(shelf.server.processID != nil)
+    }
+}
+
+@Suite struct DedupTests {
+    private func admit(_ shelf: Shelf, key: String, _ origin: JobPosition) throws -> AdmissionVerdict {
+        let bytes = Array(key.utf8)
+        return try bytes.withUnsafeBytes { key in
+            try shelf.admit { $0.dedup = DedupClaim(key: key, origin: origin, milliseconds: 60_000) }.verdict
+        }
+    }
+
+    private func settle(_ shelf: Shelf, key: String, _ origin: JobPosition, isDone: Bool) throws -> Int64? {
+        let bytes = Array(key.utf8)
+        return try RecipientReference.with(app: "shop", recipient: "r") { recipient in
+            try bytes.withUnsafeBytes { key in
+                let claim = DedupClaim(key: key, origin: origin, milliseconds: 60_000)
+                return try shelf.session.run {
+                    RegistryCommands.settle(claim, of: recipient, isDone: isDone, into: &$0)
+                }.integer
+            }
+        }
+    }
+
+    @Test func letsTheFirstJobOfAKeyThroughUntilItIsDone() throws {
+        let shelf = try Shelf()
+        let first = Shelf.position(1, at: 1)
+        let second = Shelf.position(2, at: 2)
+        #expect(try admit(shelf, key: "k", first) == .proceed)
+        #expect(try admit(shelf, key: "k", first) == .proceed)
+        #expect(try admit(shelf, key: "k", second) == .duplicateInProgress)
+        #expect(try admit(shelf, key: "other", second) == .proceed)
+        #expect(try settle(shelf, key: "k", second, isDone: true) == 0)
+        #expect(try settle(shelf, key: "k", first, isDone: true) == 1)
+        #expect(try admit(shelf, key: "k", first) == .alreadyDone)
+        #expect(try admit(shelf, key: "k", second) == .duplicate)
+        #expect(try settle(shelf, key: "k", first, isDone: false) == 1)
+        #expect(try admit(shelf, key: "k", second) == .duplicate)
+        let ttl = try shelf.session.command("PTTL", "peal:dedup:{shop:r}:k").integer ?? 0
+        #expect(ttl > 0 && ttl <= 60_000)
+    }
+
+    @Test func givesAKeyBackWhenItsJobFailedForGood() throws {
+        let shelf = try Shelf()
+        let first = Shelf.position(1, at: 1)
+        #expect(try admit(shelf, key: "k", first) == .proceed)
+        #expect(try settle(shelf, key: "k", first, isDone: false) == 1)
+        #expect(try admit(shelf, key: "k", Shelf.position(2, at: 2)) == .proceed)
+    }
+
+    @Test func doesntCountADuplicate() throws {
+        let shelf = try Shelf()
+        try Array("k".utf8).withUnsafeBytes { key in
+            for offset in 1...3 as ClosedRange<Int64> {
+                let position = Shelf.position(offset, at: offset)
+                _ = try shelf.admit {
+                    $0.position = position
+                    $0.unreadDelta = 1
+                    $0.dedup = DedupClaim(key: key, origin: position, milliseconds: 60_000)
+                }
+            }
+        }
+        #expect(try shelf.directory.unread(of: "r") == 1)
+    }
+}
+
+@Suite struct CapTests {
+    private func admit(
+        _ shelf: Shelf, _ name: String, _ offset: Int64, again: Bool = false
+    ) throws -> Shelf.Answer {
+        let bytes = Array(name.utf8)
+        return try bytes.withUnsafeBytes { name in
+            try shelf.admit {
+                $0.position = Shelf.position(offset, at: offset)
+                $0.unreadDelta = 1
+                // One an hour after a burst of three: the test is over before another one is due.
+                $0.cap = FrequencyCap(name: name, intervalMicroseconds: 3_600_000_000, burst: 3)
+                $0.chargesCapAgain = again
+            }
+        }
+    }
+
+    @Test func letsABurstThroughAndThenHolds() throws {
+        let shelf = try Shelf()
+        for offset in 1...3 as ClosedRange<Int64> {
+            #expect(try admit(shelf, "news", offset).verdict == .proceed)
+        }
+        let held = try admit(shelf, "news", 4)
+        #expect(held.verdict == .capped)
+        #expect(held.waitMs > 3_500_000 && held.waitMs <= 3_600_000)
+        #expect(held.unread == 4)
+        #expect(try admit(shelf, "other", 5).verdict == .proceed)
+        #expect(try admit(shelf, "other", 6, again: true).verdict == .proceed)
+    }
+
+    @Test func doesntChargeARedelivery() throws {
+        let shelf = try Shelf()
+        for _ in 0..<10 { #expect(try admit(shelf, "news", 1).verdict == .proceed) }
+        #expect(try admit(shelf, "news", 2).verdict == .proceed)
+        #expect(try admit(shelf, "news", 3).verdict == .proceed)
+        #expect(try admit(shelf, "news", 4).verdict == .capped)
+        #expect(try admit(shelf, "news", 4, again: true).verdict == .capped)
+    }
+
+    @Test func setsFreeWhatHasAged() throws {
+        let shelf = try Shelf()
+        // As if the last notification had been admitted long ago.
+        try shelf.session.command("SET", "peal:cap:{shop:r}:news", "1000")
+        for offset in 1...3 as ClosedRange<Int64> {
+            #expect(try admit(shelf, "news", offset).verdict == .proceed)
+        }
+        #expect(try admit(shelf, "news", 4).verdict == .capped)
+        let ttl = try shelf.session.command("PTTL", "peal:cap:{shop:r}:news").integer ?? 0
+        #expect(ttl > 10_000_000 && ttl <= 10_800_001)
+    }
+}

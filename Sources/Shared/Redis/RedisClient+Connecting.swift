@@ -111,7 +111,7 @@ extension RedisClient {
             greeting.encodeLoad(script)
             greetingSteps.append(.script(script))
         }
-        // The reply that matters: LOADING and the like are said here before any of the caller's commands is lost.
+        // The reply that matters: LOADING and the like are said here, before a command of the caller is lost.
         greeting.begin(1)
         greeting.argument("PING")
         greetingSteps.append(.acknowledged("PING"))

@@ -72,18 +72,17 @@ extension RedisClient: IOHandler {
         let count = unsafe Socket.recv(connection.descriptor, into: receiveBuffer.bytes)
         guard count > 0 else {
             if Socket.wouldBlock(count) { return 0 }
-            let text =
-                count == 0
-                ? "\(options.endpoint) closed the connection"
-                : "\(SystemFailure(errno: Int32(truncatingIfNeeded: -count), doing: "receive from \(options.endpoint)"))"
+            let failure = SystemFailure(
+                errno: Int32(truncatingIfNeeded: -count), doing: "receive from \(options.endpoint)")
+            let text = count == 0 ? "\(options.endpoint) closed the connection" : "\(failure)"
             drop(RedisFailure(.connectionLost, text))
             return nil
         }
         statistics.bytesIn &+= UInt64(count)
         var rest = unsafe UnsafeRawBufferPointer(rebasing: receiveBuffer.bytes[..<count])
         while unsafe !rest.isEmpty {
-            // hiredis moves what is left of its buffer after each kibibyte that it parsed: small helpings keep
-            // that cheap.
+            // hiredis moves what is left of its buffer after each kibibyte that it parsed: small helpings
+            // keep that cheap.
             let helping = unsafe UnsafeRawBufferPointer(rebasing: rest.prefix(8192))
             unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest.dropFirst(8192))
             guard unsafe connection.parser.feed(helping) else {

@@ -1,14 +1,14 @@
 internal import Core
 package import EventLoop
 
-/// A pipelining Redis client on an event loop: one connection, replies matched to commands first in, first out.
+/// A pipelining Redis client on an event loop: one connection, replies matched first in, first out.
 ///
-/// Commands are encoded straight into the buffer that is sent, flushed once a turn of the loop or when 64 KiB have
-/// gathered. A command stays in the buffer until its reply is here, so that one whose script the server had forgotten
-/// can be issued again; the order of such a command relative to later ones isn't kept.
+/// Commands are encoded straight into the buffer that is sent, flushed once a turn of the loop or when 64 KiB
+/// have gathered. A command stays in the buffer until its reply is here, so that one whose script the server had
+/// forgotten can be issued again; the order of such a command relative to later ones isn't kept.
 ///
-/// When the connection is lost, what was sent fails with `.connectionLost` or `.timedOut` and what wasn't with
-/// `.unavailable` (or is held); the client connects again by itself until ``close()``.
+/// When the connection is lost, what was sent fails with `.connectionLost` or `.timedOut` and what wasn't fails
+/// with `.unavailable` (or is held); the client connects again by itself until ``close()``.
 /// - Ownership: keeps the loop and the handler until ``close()``; the loop keeps the client.
 /// - Threading: the loop's thread.
 /// - Cost: no allocation a command in steady state.
@@ -80,8 +80,8 @@ package final class RedisClient {
 
     /// Takes one command, which `encode` appends to the buffer.
     ///
-    /// `encode` must not call the client. Returns nil when the command was taken, else why not; then neither method
-    /// of the handler is called for it.
+    /// `encode` must not call the client. Returns nil when the command was taken, else why not; then neither
+    /// method of the handler is called for it.
     package func issue(
         _ tag: RedisTag, _ encode: (inout RedisCommandBuffer) -> Void
     ) -> RedisFailure.Code? {

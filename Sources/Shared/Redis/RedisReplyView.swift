@@ -15,6 +15,8 @@ package enum RedisReplyType: UInt8, Sendable {
     @usableFromInline let number: Int64
     @usableFromInline let offset: Int
     @usableFromInline let length: Int
+    /// Whether an element of this array is an array, so that element n isn't simply n + 1 nodes further.
+    @usableFromInline var isNested = false
 }
 
 /// A look at a reply that lies flat in its parser's memory.
@@ -27,16 +29,13 @@ package struct RedisReplyView {
     @usableFromInline let nodes: UnsafeBufferPointer<ReplyNode>
     @usableFromInline let base: UnsafeRawBufferPointer
     @usableFromInline let index: Int
-    /// Whether no element of the root array is an array, so that element n is node n + 1.
-    @usableFromInline let isFlat: Bool
 
     @usableFromInline init(
-        nodes: UnsafeBufferPointer<ReplyNode>, base: UnsafeRawBufferPointer, index: Int, isFlat: Bool
+        nodes: UnsafeBufferPointer<ReplyNode>, base: UnsafeRawBufferPointer, index: Int
     ) {
         unsafe self.nodes = unsafe nodes
         unsafe self.base = unsafe base
         self.index = index
-        self.isFlat = isFlat
     }
 
     @inlinable var node: ReplyNode? { unsafe index < nodes.count ? nodes[index] : nil }
@@ -73,13 +72,15 @@ package struct RedisReplyView {
     /// The element at `position` of an array; null when there is none.
     /// - Cost: constant in an array without arrays in it, else proportional to what lies before.
     @inlinable package subscript(position: Int) -> RedisReplyView {
-        guard position >= 0, position < count else { return unsafe at(nodes.count) }
-        if isFlat { return at(index + 1 + position) }
+        guard let node, node.type == .array, position >= 0, position < count else {
+            return unsafe at(nodes.count)
+        }
+        if !node.isNested { return at(index + 1 + position) }
         return at(walk(to: position))
     }
 
     @inlinable func at(_ index: Int) -> RedisReplyView {
-        unsafe RedisReplyView(nodes: nodes, base: base, index: index, isFlat: isFlat)
+        unsafe RedisReplyView(nodes: nodes, base: base, index: index)
     }
 
     /// The node of the element at `position`, stepping over what lies before it.

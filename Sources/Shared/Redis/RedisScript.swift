@@ -1,4 +1,5 @@
 internal import Core
+internal import Security
 
 /// A Lua script that runs in the Redis server, called by its SHA-1.
 ///
@@ -17,7 +18,7 @@ package final class RedisScript: Sendable {
     package init(name: String, source: String) {
         self.name = name
         self.source = source
-        digest = Hex.encode(ScriptDigest.sha1(Array(source.utf8)))
+        digest = Hex.encode(SHA1.hash(text: source))
         callPrefix = Array("$7\r\nEVALSHA\r\n$40\r\n\(digest)\r\n".utf8)
     }
 }

@@ -3,8 +3,8 @@ internal import Core
 
 /// Splits a byte stream into replies with hiredis' reader.
 ///
-/// hiredis reports each element through a callback; the callbacks lay them flat into two growing arrays that are
-/// used again for the next reply, so that a reply costs no allocation.
+/// hiredis reports each element through a callback; the callbacks lay them flat into two growing arrays that
+/// are used again for the next reply, so that a reply costs no allocation.
 /// - Ownership: frees the reader in `deinit`.
 /// - Threading: one thread.
 @safe
@@ -93,8 +93,6 @@ private final class ReplyArena {
     private var used = 0
     private var room = 256
     private var bytes = ByteBuffer(capacity: 4096)
-    private var depth = 0
-    private var isFlat = true
     var isFinished = false
     private(set) var isOverfull = false
 
@@ -104,17 +102,16 @@ private final class ReplyArena {
     func clear() {
         used = 0
         bytes.clear(keepingAtMost: 1 << 20)
-        isFlat = true
         isFinished = false
     }
 
     var view: RedisReplyView {
         unsafe RedisReplyView(
-            nodes: UnsafeBufferPointer(start: nodes, count: used), base: bytes.bytes, index: 0, isFlat: isFlat
+            nodes: UnsafeBufferPointer(start: nodes, count: used), base: bytes.bytes, index: 0
         )
     }
 
-    /// Appends a node. hiredis wants an object that isn't null; it never looks into it.
+    /// Appends a node. hiredis wants an object that isn't null and never looks into it: the node's number.
     private func append(
         _ type: RedisReplyType, number: Int64 = 0, offset: Int = 0, length: Int = 0
     ) -> UnsafeMutableRawPointer? {
@@ -122,7 +119,7 @@ private final class ReplyArena {
         unsafe (nodes + used).initialize(
             to: ReplyNode(type: type, number: number, offset: offset, length: length))
         used += 1
-        return unsafe UnsafeMutableRawPointer(nodes)
+        return unsafe UnsafeMutableRawPointer(bitPattern: used)
     }
 
     private func grow() {
@@ -138,7 +135,10 @@ private final class ReplyArena {
     func appendInteger(_ value: Int64) -> UnsafeMutableRawPointer? { unsafe append(.integer, number: value) }
 
     func appendArray(_ task: UnsafePointer<redisReadTask>?, _ count: Int) -> UnsafeMutableRawPointer? {
-        if unsafe task?.pointee.parent != nil { isFlat = false }
+        if let parent = unsafe task?.pointee.parent?.pointee.obj {
+            let number = Int(bitPattern: parent)
+            if number > 0, number <= used { unsafe nodes[number - 1].isNested = true }
+        }
         return unsafe append(.array, number: Int64(max(0, count)))
     }
 

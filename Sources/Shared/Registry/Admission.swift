@@ -1,0 +1,218 @@
+internal import Core
+package import Redis
+
+/// A per-recipient frequency cap: at most `burst` at once and one more each `intervalMicroseconds`.
+///
+/// - Source: generic cell rate algorithm (ITU-T I.371).
+@safe
+package struct FrequencyCap {
+    /// The class of notifications that share the cap.
+    package let name: UnsafeRawBufferPointer
+    /// Microseconds a notification.
+    package let intervalMicroseconds: Int64
+    /// The most notifications at once.
+    package let burst: Int64
+
+    /// Makes a cap whose name is borrowed.
+    @inlinable package init(name: UnsafeRawBufferPointer, intervalMicroseconds: Int64, burst: Int64) {
+        unsafe self.name = unsafe name
+        self.intervalMicroseconds = max(1, intervalMicroseconds)
+        self.burst = max(1, burst)
+    }
+}
+
+/// A sender's dedup key.
+@safe
+package struct DedupClaim {
+    /// The key as the sender wrote it.
+    package let key: UnsafeRawBufferPointer
+    /// The position that the job first had; the same on a redelivery and on a retry.
+    package let origin: JobPosition
+    /// Milliseconds that the claim, and later the outcome, is remembered.
+    package let milliseconds: Int64
+
+    /// Makes a claim whose key is borrowed.
+    @inlinable package init(key: UnsafeRawBufferPointer, origin: JobPosition, milliseconds: Int64) {
+        unsafe self.key = unsafe key
+        self.origin = origin
+        self.milliseconds = max(1, milliseconds)
+    }
+}
+
+/// What one job wants on its way in.
+///
+/// A job with neither a delta, a dedup key nor a cap is cheaper with ``RegistryCommands/devices(_:into:)`` and
+/// ``RegistryCommands/user(_:into:)``. At most one admission of a recipient may be in flight.
+@safe
+package struct Admission {
+    /// Who it goes to.
+    package let recipient: RecipientReference
+    /// The record's position; nil doesn't count it, as on a retry.
+    package var position: JobPosition?
+    /// What to add to the unread counter.
+    package var unreadDelta: Int64 = 0
+    /// The dedup key.
+    package var dedup: DedupClaim?
+    /// The frequency cap.
+    package var cap: FrequencyCap?
+    /// Charge the cap although the job was counted before: a job that a cap had deferred comes back.
+    package var chargesCapAgain = false
+
+    /// Makes an admission that only reads.
+    @inlinable package init(_ recipient: RecipientReference) { self.recipient = recipient }
+
+    /// Appends the script call.
+    package func encode(into out: inout RedisCommandBuffer) {
+        let keys = 2 + (dedup == nil ? 0 : 1) + (cap == nil ? 0 : 1)
+        let arguments = 6 + (dedup == nil ? 0 : 2) + (cap == nil ? 0 : 2)
+        out.begin(RegistryScripts.admit, keys: keys, arguments: arguments)
+        out.argument { RegistryKeys.devices(recipient, into: &$0) }
+        out.argument { RegistryKeys.user(recipient, into: &$0) }
+        if let dedup { out.argument { unsafe RegistryKeys.dedup(recipient, key: dedup.key, into: &$0) } }
+        if let cap { out.argument { unsafe RegistryKeys.cap(recipient, class: cap.name, into: &$0) } }
+        out.argument(decimal: flags)
+        encodePosition(into: &out)
+        if let dedup {
+            out.argument { dedup.origin.appendIdentity(to: &$0) }
+            out.argument(decimal: dedup.milliseconds)
+        }
+        if let cap {
+            out.argument(decimal: cap.intervalMicroseconds)
+            out.argument(decimal: cap.burst)
+        }
+    }
+
+    private var flags: Int64 {
+        (position == nil ? 0 : 1) | (dedup == nil ? 0 : 2) | (cap == nil ? 0 : 4) | (chargesCapAgain ? 8 : 0)
+    }
+
+    private func encodePosition(into out: inout RedisCommandBuffer) {
+        let at = position ?? JobPosition(lane: 0x6E, topicHash: 0, partition: 0, offset: 0, timestampMs: 0)
+        out.argument {
+            $0.append(byte: UInt8(ascii: "p"))
+            $0.append(byte: at.lane)
+        }
+        out.argument { at.appendPartition(to: &$0) }
+        out.argument(decimal: at.offset)
+        out.argument(decimal: at.timestampMs)
+        out.argument(decimal: unreadDelta)
+    }
+}
+
+/// What the registry decided about a job.
+package enum AdmissionVerdict: UInt8, Sendable, CaseIterable {
+    /// Send it.
+    case proceed = 0
+    /// This very job has been done under its dedup key; there is nothing left to do.
+    case alreadyDone = 1
+    /// Another job with its dedup key has been done.
+    case duplicate = 2
+    /// Another job with its dedup key is under way.
+    case duplicateInProgress = 3
+    /// The recipient's frequency cap is used up.
+    case capped = 4
+}
+
+/// The reply to an ``Admission``, read in place.
+///
+/// - Valid: during the call that the reply was given to.
+package struct AdmissionReply {
+    /// The decision.
+    package let verdict: AdmissionVerdict
+    /// The recipient's unread counter; nil when the verdict says that nobody is going to need it.
+    package let unread: Int64?
+    /// Whether the record had been counted before.
+    package let wasCounted: Bool
+    /// Milliseconds until the cap lets a notification through.
+    package let waitMs: Int64
+    /// The recipient's preferences.
+    package let preferences: PreferencesView
+    /// The recipient's devices.
+    package let devices: DeviceList
+
+    /// Reads a reply; nil when it isn't one of the script's.
+    package init?(_ reply: RedisReplyView) {
+        guard let number = reply[0].integer, let raw = UInt8(exactly: number),
+            let verdict = AdmissionVerdict(rawValue: raw)
+        else { return nil }
+        guard reply.count == 1 || reply.count == 9 else { return nil }
+        self.verdict = verdict
+        unread = reply[1].integer
+        wasCounted = reply[2].integer == 1
+        preferences = PreferencesView(
+            mutedUntil: reply[3], mutedKinds: reply[4], quietHours: reply[5], timeZone: reply[6])
+        waitMs = reply[7].integer ?? 0
+        devices = DeviceList(reply[8])
+    }
+}
+
+/// What a recipient wants, read in place; the rules are the worker's.
+///
+/// - Valid: during the call that the reply was given to.
+package struct PreferencesView {
+    let mutedUntil: RedisReplyView
+    let mutedKindList: RedisReplyView
+    let quiet: RedisReplyView
+    let zone: RedisReplyView
+
+    init(
+        mutedUntil: RedisReplyView, mutedKinds: RedisReplyView, quietHours: RedisReplyView,
+        timeZone: RedisReplyView
+    ) {
+        self.mutedUntil = mutedUntil
+        mutedKindList = mutedKinds
+        quiet = quietHours
+        zone = timeZone
+    }
+
+    /// Milliseconds since 1970 until when everything is muted; nil when nothing is, `Int64.max` for ever.
+    package var mutedUntilMs: Int64? {
+        guard let until = mutedUntil.integer, until != 0 else { return nil }
+        return until < 0 ? .max : until
+    }
+
+    /// Muted kinds and topics, separated by commas.
+    package var mutedKinds: UnsafeRawBufferPointer { unsafe mutedKindList.bytes }
+
+    /// Quiet hours as `22:00-07:00`, or empty.
+    package var quietHours: UnsafeRawBufferPointer { unsafe quiet.bytes }
+
+    /// The recipient's IANA time zone, or empty.
+    package var timeZone: UnsafeRawBufferPointer { unsafe zone.bytes }
+}
+
+/// A recipient's devices, read in place out of an HGETALL.
+///
+/// - Valid: during the call that the reply was given to.
+package struct DeviceList {
+    let reply: RedisReplyView
+
+    /// Wraps the reply to `HGETALL peal:dev:...`.
+    package init(_ reply: RedisReplyView) { self.reply = reply }
+
+    /// The number of devices, unreadable ones included.
+    package var count: Int { reply.count / 2 }
+
+    /// The id of the device at `index`.
+    package func id(_ index: Int) -> UnsafeRawBufferPointer { unsafe reply[index * 2].bytes }
+
+    /// The record of the device at `index`; nil when it can't be read.
+    package func device(_ index: Int) -> DeviceView? { unsafe DeviceView(reply[index * 2 + 1].bytes) }
+}
+
+/// The recipient's counter and preferences, from `HMGET`.
+///
+/// - Valid: during the call that the reply was given to.
+package struct UserView {
+    /// The unread counter.
+    package let unread: Int64
+    /// The preferences.
+    package let preferences: PreferencesView
+
+    /// Reads the reply to ``RegistryCommands/user(_:into:)``.
+    package init(_ reply: RedisReplyView) {
+        unread = reply[0].integer ?? 0
+        preferences = PreferencesView(
+            mutedUntil: reply[1], mutedKinds: reply[2], quietHours: reply[3], timeZone: reply[4])
+    }
+}

@@ -1,0 +1,164 @@
+internal import Core
+package import Redis
+
+/// The commands of the registry that workers issue, encoded into a command buffer.
+package enum RegistryCommands {
+    /// Reads a recipient's devices; the reply is a ``DeviceList``.
+    package static func devices(_ of: RecipientReference, into out: inout RedisCommandBuffer) {
+        out.begin(2)
+        out.argument("HGETALL")
+        out.argument { RegistryKeys.devices(of, into: &$0) }
+    }
+
+    /// Reads a recipient's counter and preferences; the reply is a ``UserView``.
+    package static func user(_ of: RecipientReference, into out: inout RedisCommandBuffer) {
+        out.begin(7)
+        out.argument("HMGET")
+        out.argument { RegistryKeys.user(of, into: &$0) }
+        out.argument("n")
+        out.argument("m")
+        out.argument("k")
+        out.argument("q")
+        out.argument("z")
+    }
+
+    /// Marks a dedup key as done (or gives it back, after a failure for good); the reply is 1 or 0.
+    package static func settle(
+        _ claim: DedupClaim, of recipient: RecipientReference, isDone: Bool,
+        into out: inout RedisCommandBuffer
+    ) {
+        out.begin(RegistryScripts.settleDedup, keys: 1, arguments: 2)
+        out.argument { unsafe RegistryKeys.dedup(recipient, key: claim.key, into: &$0) }
+        out.argument { claim.origin.appendIdentity(to: &$0) }
+        out.argument(decimal: isDone ? claim.milliseconds : 0)
+    }
+
+    /// Claims a retry hop for the record at `position`; the reply is 1 (ours) or 0 (a second copy of the hop).
+    package static func claimHop(
+        of recipient: RecipientReference, origin: UnsafeRawBufferPointer, attempt: UInt32,
+        position: JobPosition,
+        milliseconds: Int64, into out: inout RedisCommandBuffer
+    ) {
+        out.begin(RegistryScripts.claimHop, keys: 1, arguments: 2)
+        out.argument { unsafe RegistryKeys.hop(recipient, origin: origin, attempt: attempt, into: &$0) }
+        out.argument { position.appendIdentity(to: &$0) }
+        out.argument(decimal: max(1, milliseconds))
+    }
+
+    /// Removes a device if it still has the token and was registered before `beforeMs` (0: whenever).
+    ///
+    /// The reply is 1 removed, 0 gone or re-registered with another token, -1 registered since. After 1 the
+    /// token's owner goes with ``releaseOwner(app:platform:token:owner:into:)``, on another slot.
+    package static func removeDevice(
+        of recipient: RecipientReference, id: UnsafeRawBufferPointer, storedToken: UnsafeRawBufferPointer,
+        beforeMs: Int64, into out: inout RedisCommandBuffer
+    ) {
+        out.begin(RegistryScripts.removeDevice, keys: 1, arguments: 3)
+        out.argument { RegistryKeys.devices(recipient, into: &$0) }
+        unsafe out.argument(bytes: id)
+        unsafe out.argument(bytes: storedToken)
+        out.argument(decimal: max(0, beforeMs))
+    }
+
+    /// Removes a token's owner if it is still this one; the reply is 1 or 0.
+    package static func releaseOwner(
+        app: String, platform: DevicePlatform, token: String, owner: TokenOwner,
+        into out: inout RedisCommandBuffer
+    ) {
+        out.begin(RegistryScripts.releaseOwner, keys: 1, arguments: 1)
+        out.argument(
+            text: RegistryKeys.owner(app: app, tokenDigest: DeviceRecord.tokenDigest(token, platform)))
+        out.argument(text: owner.text)
+    }
+
+    /// Adds to the unread counter; the reply is the count.
+    package static func addUnread(
+        _ delta: Int64, of recipient: RecipientReference, into out: inout RedisCommandBuffer
+    ) {
+        out.begin(RegistryScripts.addUnread, keys: 1, arguments: 1)
+        out.argument { RegistryKeys.user(recipient, into: &$0) }
+        out.argument(decimal: delta)
+    }
+
+    /// Sets the unread counter as of the client's time (0: whenever); the reply is the count and 1 if it was set.
+    package static func setUnread(
+        _ count: Int64, asOfMs: Int64, of recipient: RecipientReference, into out: inout RedisCommandBuffer
+    ) {
+        out.begin(RegistryScripts.setUnread, keys: 1, arguments: 2)
+        out.argument { RegistryKeys.user(recipient, into: &$0) }
+        out.argument(decimal: count)
+        out.argument(decimal: max(0, asOfMs))
+    }
+
+    /// Leases up to `wanted` tokens of a provider's quota; the reply is the tokens given and the milliseconds until
+    /// there is one.
+    package static func takeTokens(
+        app: String, provider: String, perSecond: Int64, capacity: Int64, wanted: Int64,
+        into out: inout RedisCommandBuffer
+    ) {
+        out.begin(RegistryScripts.takeTokens, keys: 1, arguments: 3)
+        out.argument(text: RegistryKeys.rate(app: app, provider: provider))
+        out.argument(decimal: perSecond)
+        out.argument(decimal: capacity)
+        out.argument(decimal: wanted)
+    }
+
+    /// Reads what an operator paused; the reply is an HGETALL.
+    package static func control(into out: inout RedisCommandBuffer) {
+        out.begin(2)
+        out.argument("HGETALL")
+        out.argument(text: RegistryKeys.control)
+    }
+
+    /// Tells that a pod lives: its line in `peal:pods` is `json`.
+    package static func beat(pod: String, json: [UInt8], into out: inout RedisCommandBuffer) {
+        out.begin(4)
+        out.argument("HSET")
+        out.argument(text: RegistryKeys.pods)
+        out.argument(text: pod)
+        out.argument(array: json)
+    }
+
+    /// Removes a pod that says goodbye.
+    package static func goodbye(pod: String, into out: inout RedisCommandBuffer) {
+        out.begin(3)
+        out.argument("HDEL")
+        out.argument(text: RegistryKeys.pods)
+        out.argument(text: pod)
+    }
+
+    /// Appends an entry to an app's stream unless another pod did; the reply is 1 or 0.
+    package static func tickTimeSeries(
+        app: String, intervalMs: Int64, entries: Int64, fields: [String], into out: inout RedisCommandBuffer
+    ) {
+        out.begin(RegistryScripts.tickTimeSeries, keys: 2, arguments: 2 + fields.count)
+        out.argument(text: RegistryKeys.timeSeries(app: app))
+        out.argument(text: RegistryKeys.totals(app: app))
+        out.argument(decimal: intervalMs)
+        out.argument(decimal: entries)
+        for field in fields { out.argument(text: field) }
+    }
+}
+
+/// Who has a token: a device of a recipient.
+package struct TokenOwner: Sendable, Equatable {
+    /// The device's id; it has no slash.
+    package var device: String
+    /// The recipient.
+    package var recipient: String
+
+    /// Makes an owner.
+    package init(device: String, recipient: String) {
+        self.device = device
+        self.recipient = recipient
+    }
+
+    /// Reads the value of `peal:own:...`; nil when it isn't one.
+    package init?(text: String) {
+        guard let slash = text.firstIndex(of: "/") else { return nil }
+        self.init(device: String(text[..<slash]), recipient: String(text[text.index(after: slash)...]))
+    }
+
+    /// The value in Redis: `<device>/<recipient>`.
+    package var text: String { "\(device)/\(recipient)" }
+}

@@ -1,0 +1,230 @@
+package import Redis
+
+/// The scripts of the registry. Each names all its keys, and all keys of one call share a hash tag.
+package enum RegistryScripts {
+    /// Every script, for ``RedisClientOptions/scripts``.
+    package static let all = [
+        admit, setUnread, addUnread, settleDedup, putDevice, removeDevice, releaseOwner, claimHop, takeTokens,
+        tickTimeSeries,
+    ]
+
+    /// One call a job: claims the dedup key, counts the job once, charges the frequency cap, reads the devices.
+    ///
+    /// - Keys: devices, user, then the dedup key (flag 2), then the cap (flag 4).
+    /// - Arguments: flags (1 count, 2 dedup, 4 cap, 8 charge the cap although the job was seen), the position's
+    ///   field, topic and partition, offset, record timestamp, unread delta; with flag 2 the job's identity and the
+    ///   claim's milliseconds; with flag 4 the microseconds a notification and the burst.
+    /// - Returns: `{verdict}` for 1 this very job is done, 2 its key is done by another job, 3 claimed by another;
+    ///   else `{verdict, unread, seen, muted until, muted kinds, quiet hours, time zone, wait ms, devices}` for
+    ///   0 go ahead and 4 capped.
+    ///
+    /// A position is "partition offset timestamp latest": the last counted record and the latest timestamp counted
+    /// in this life of the topic. A record is one that was counted before when it is that very record, or when it
+    /// lies before it and isn't younger than anything counted; a smaller offset that is younger comes from a topic
+    /// that was made again.
+    package static let admit = RedisScript(
+        name: "admit",
+        source: """
+            local call=redis.call
+            local f=tonumber(ARGV[1])
+            local k,a=3,7
+            if f%4>1 then
+             local h=call('GET',KEYS[3])
+             if not h then call('SET',KEYS[3],'c'..ARGV[7],'PX',ARGV[8])
+             elseif string.sub(h,2)~=ARGV[7] then return {string.byte(h)==100 and 2 or 3}
+             elseif string.byte(h)==100 then return {1} end
+             k=4 a=9
+            end
+            local u=call('HMGET',KEYS[2],'n',ARGV[2],'m','k','q','z')
+            local n=tonumber(u[1]) or 0
+            local seen=0
+            if f%2==1 then
+             local top=ARGV[5]
+             if u[2] then
+              local p,o,t,x=string.match(u[2],'^(%S+) (%d+) (%-?%d+) ?(%-?%d*)$')
+              if p==ARGV[3] then
+               if x=='' then x=t end
+               local mine,last=tonumber(ARGV[4]),tonumber(o)
+               local younger=tonumber(top)>tonumber(x)
+               if mine==last and t==top or mine<last and not younger then seen=1
+               elseif mine>last and not younger then top=x end
+              end
+             end
+             if seen==0 then
+              n=math.min(math.max(0,n+tonumber(ARGV[6])),1e9)
+              local p=ARGV[3]..' '..ARGV[4]..' '..ARGV[5]
+              if top~=ARGV[5] then p=p..' '..top end
+              call('HSET',KEYS[2],'n',n,ARGV[2],p)
+             end
+            end
+            local v,w=0,0
+            if f%8>3 and (seen==0 or f>7) then
+             local c=call('TIME')
+             local now=c[1]*1e6+c[2]
+             local step=tonumber(ARGV[a])
+             local tat=math.max(tonumber(call('GET',KEYS[k]) or 0) or 0,now)+step
+             local wait=tat-ARGV[a+1]*step-now
+             if wait>0 then v=4 w=math.ceil(wait/1000)
+             else call('SET',KEYS[k],string.format('%.0f',tat),'PX',math.ceil((tat-now)/1000)+1) end
+            end
+            return {v,n,seen,u[3] or '',u[4] or '',u[5] or '',u[6] or '',w,call('HGETALL',KEYS[1])}
+            """)
+
+    /// Sets the unread counter as of the client's time; an older statement than the last one is ignored.
+    ///
+    /// - Keys: user. Arguments: the count, the client's milliseconds since 1970 (0: no comparison).
+    /// - Returns: `{unread, applied}`.
+    package static let setUnread = RedisScript(
+        name: "set_unread",
+        source: """
+            local u=redis.call('HMGET',KEYS[1],'n','s')
+            local at=tonumber(ARGV[2])
+            if at>0 and at<(tonumber(u[2]) or 0) then return {tonumber(u[1]) or 0,0} end
+            local n=math.min(math.max(0,tonumber(ARGV[1])),1e9)
+            redis.call('HSET',KEYS[1],'n',n)
+            if at>0 then redis.call('HSET',KEYS[1],'s',ARGV[2]) end
+            return {n,1}
+            """)
+
+    /// Adds to the unread counter, which never becomes negative.
+    ///
+    /// - Keys: user. Arguments: the delta. Returns: the count.
+    package static let addUnread = RedisScript(
+        name: "add_unread",
+        source: """
+            local n=(tonumber(redis.call('HGET',KEYS[1],'n')) or 0)+tonumber(ARGV[1])
+            n=math.min(math.max(0,n),1e9)
+            redis.call('HSET',KEYS[1],'n',n)
+            return n
+            """)
+
+    /// Marks a claimed dedup key as done, or gives it back when the job failed for good.
+    ///
+    /// - Keys: dedup. Arguments: the job's identity, milliseconds to remember (0: give back). Returns: 1, or 0 when
+    ///   the key isn't this job's.
+    package static let settleDedup = RedisScript(
+        name: "settle_dedup",
+        source: """
+            local h=redis.call('GET',KEYS[1])
+            if h and string.sub(h,2)~=ARGV[1] then return 0 end
+            if ARGV[2]=='0' then
+             if h and string.byte(h)==99 then redis.call('DEL',KEYS[1]) end
+            else redis.call('SET',KEYS[1],'d'..ARGV[1],'PX',ARGV[2]) end
+            return 1
+            """)
+
+    /// Writes a device's record; the device registered longest ago makes room when there are too many.
+    ///
+    /// - Keys: devices. Arguments: device id, record, the most devices, milliseconds to keep the hash.
+    /// - Returns: `{the device's record before or '', id of the removed device or '', its record or ''}`.
+    package static let putDevice = RedisScript(
+        name: "put_device",
+        source: """
+            local old=redis.call('HGET',KEYS[1],ARGV[1])
+            redis.call('HSET',KEYS[1],ARGV[1],ARGV[2])
+            redis.call('PEXPIRE',KEYS[1],ARGV[4])
+            local out,lost='',''
+            if not old and redis.call('HLEN',KEYS[1])>tonumber(ARGV[3]) then
+             local all=redis.call('HGETALL',KEYS[1])
+             local first=math.huge
+             for i=1,#all,2 do
+              local a,b,c,d,e,g=string.byte(all[i+1],5,10)
+              local at=g and a+b*256+c*65536+d*2^24+e*2^32+g*2^40 or 0
+              if all[i]~=ARGV[1] and at<first then first=at out=all[i] lost=all[i+1] end
+             end
+             redis.call('HDEL',KEYS[1],out)
+            end
+            return {old or '',out,lost}
+            """)
+
+    /// Removes a device if it still has this token and was registered before a moment.
+    ///
+    /// - Keys: devices. Arguments: device id, stored token, milliseconds since 1970 (0: whenever).
+    /// - Returns: 1 removed, 0 not there or another token, -1 registered since.
+    package static let removeDevice = RedisScript(
+        name: "remove_device",
+        source: """
+            local v=redis.call('HGET',KEYS[1],ARGV[1])
+            if not v then return 0 end
+            local lo,hi=string.byte(v,11,12)
+            if not hi or string.sub(v,13,12+lo+hi*256)~=ARGV[2] then return 0 end
+            local before=tonumber(ARGV[3])
+            if before>0 then
+             local a,b,c,d,e,g=string.byte(v,5,10)
+             if a+b*256+c*65536+d*2^24+e*2^32+g*2^40>=before then return -1 end
+            end
+            redis.call('HDEL',KEYS[1],ARGV[1])
+            return 1
+            """)
+
+    /// Removes a token's owner if it is still this one.
+    ///
+    /// - Keys: owner. Arguments: the owner. Returns: 1 removed, 0 another owner or none.
+    package static let releaseOwner = RedisScript(
+        name: "release_owner",
+        source: """
+            if redis.call('GET',KEYS[1])~=ARGV[1] then return 0 end
+            return redis.call('DEL',KEYS[1])
+            """)
+
+    /// Claims a retry hop for a record; the record that claimed it may do so again (it is being redelivered).
+    ///
+    /// - Keys: hop. Arguments: the record's identity, milliseconds to keep. Returns: 1 ours, 0 another record's.
+    package static let claimHop = RedisScript(
+        name: "claim_hop",
+        source: """
+            if redis.call('SET',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then return 1 end
+            return redis.call('GET',KEYS[1])==ARGV[1] and 1 or 0
+            """)
+
+    /// Leases tokens from a bucket that fills at a rate.
+    ///
+    /// - Keys: rate. Arguments: tokens a second, the most tokens in the bucket, tokens wanted.
+    /// - Returns: `{tokens given, milliseconds until there is one}`.
+    package static let takeTokens = RedisScript(
+        name: "take_tokens",
+        source: """
+            local t=redis.call('TIME')
+            local now=t[1]*1000+math.floor(t[2]/1000)
+            local b=redis.call('HMGET',KEYS[1],'k','t')
+            local rate,most,want=math.max(tonumber(ARGV[1]),0.001),tonumber(ARGV[2]),tonumber(ARGV[3])
+            local k=tonumber(b[1]) or most
+            k=math.min(most,k+math.max(0,now-(tonumber(b[2]) or now))*rate/1000)
+            local given=math.floor(math.min(want,k))
+            k=k-given
+            redis.call('HSET',KEYS[1],'k',string.format('%.3f',k),'t',string.format('%.0f',now))
+            redis.call('PEXPIRE',KEYS[1],60000)
+            local wait=0
+            if given==0 then wait=math.ceil((1-k)*1000/rate) end
+            return {given,wait}
+            """)
+
+    /// Appends an entry to an app's stream, unless another pod did within the interval.
+    ///
+    /// - Keys: stream, totals. Arguments: interval ms, the most entries, then the fields of the totals.
+    /// - Returns: 1 appended, 0 not due. Each entry has every field twice: `name` counts since the entry before,
+    ///   `name_total` since the beginning.
+    package static let tickTimeSeries = RedisScript(
+        name: "tick_time_series",
+        source: """
+            local t=redis.call('TIME')
+            local now=t[1]*1000+math.floor(t[2]/1000)
+            local before={}
+            local last=redis.call('XREVRANGE',KEYS[1],'+','-','COUNT',1)[1]
+            if last then
+             if now-tonumber(string.match(last[1],'^%d+'))<tonumber(ARGV[1]) then return 0 end
+             for i=1,#last[2],2 do before[last[2][i]]=tonumber(last[2][i+1]) end
+            end
+            local names={unpack(ARGV,3)}
+            local totals=redis.call('HMGET',KEYS[2],unpack(names))
+            local entry={}
+            for i,name in ipairs(names) do
+             local total=tonumber(totals[i]) or 0
+             local since=last and math.max(0,total-(before[name..'_total'] or 0)) or 0
+             entry[#entry+1]=name entry[#entry+1]=since
+             entry[#entry+1]=name..'_total' entry[#entry+1]=total
+            end
+            redis.call('XADD',KEYS[1],'MAXLEN','~',ARGV[2],string.format('%.0f-0',now),unpack(entry))
+            return 1
+            """)
+}
