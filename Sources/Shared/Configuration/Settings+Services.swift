@@ -74,6 +74,8 @@ extension Settings {
         /// The consumer group's name before the tier's: `peal-retry`.
         package var group = "peal-retry"
         package var limits = RetrySchedule.Limits()
+        /// The first wait of each back-off class.
+        package var delays = RetrySchedule.Delays()
         /// How long a job without a ttl is good for, in ms since its record's time.
         package var maxAgeMs: Int64 = 86_400_000
         /// Whether an urgent push gets one early attempt before APNs' 15 minutes.
@@ -92,12 +94,26 @@ extension Settings {
             limits.totalMaxMs = section.duration("total_max", limits.totalMaxMs, in: 1000...86_400_000)
             maxAgeMs = section.duration("max_age", maxAgeMs, in: 1000...2_419_200_000)
             urgentEarly = section.flag("urgent_early", urgentEarly)
+            readDelays(section.section("delays"))
             heldMax = section.integer("held_max", heldMax, in: 1...1_000_000)
             drainDeadlineMs = section.duration("drain_deadline", drainDeadlineMs, in: 100...600_000)
+            section.finish()
+        }
+
+        private mutating func readDelays(_ section: SectionReader) {
+            let range: ClosedRange<Int64> = 1...86_400_000
+            delays.connectionMs = section.duration("connection", delays.connectionMs, in: range)
+            delays.deviceMs = section.duration("device", delays.deviceMs, in: range)
+            delays.quotaMs = section.duration("quota", delays.quotaMs, in: range)
+            delays.serverMs = section.duration("server", delays.serverMs, in: range)
+            delays.serverSlowMs = section.duration("apns_server", delays.serverSlowMs, in: range)
+            delays.tokenUpdateMs = section.duration("token_update", delays.tokenUpdateMs, in: range)
             section.finish()
         }
     }
 
     /// The schedule that the topics and the rules make.
-    package var retrySchedule: RetrySchedule { RetrySchedule(tiers: topics.retryTiers, limits: retry.limits) }
+    package var retrySchedule: RetrySchedule {
+        RetrySchedule(tiers: topics.retryTiers, limits: retry.limits, delays: retry.delays)
+    }
 }

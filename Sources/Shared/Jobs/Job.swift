@@ -62,8 +62,6 @@ package struct Job: BitwiseCopyable {
     @usableFromInline var appSpan = JobSpan()
     /// The recipient, the token or the topic of `to`: a job names one of them.
     @usableFromInline var toSpan = JobSpan()
-    /// The whole value of `to`, for ``JobLine``.
-    var targetSpan = JobSpan()
     @usableFromInline var devicesSpan = JobSpan()
     @usableFromInline var titleSpan = JobSpan()
     @usableFromInline var subtitleSpan = JobSpan()
@@ -186,12 +184,6 @@ package struct Job: BitwiseCopyable {
     /// Whether the badge belongs in what is sent: the job counts something or is about nothing else.
     @inlinable package var wantsBadge: Bool { flags.contains(.hasUnread) || type == .badge }
 
-    /// Whether the job is for now or never: `ttl` 0. The providers are told not to store it.
-    @inlinable package var isImmediate: Bool { flags.contains(.hasTTL) && ttlSeconds == 0 }
-
-    /// How long a job with `ttl` 0 may take to reach the provider, in milliseconds.
-    package static let immediateGraceMs: Int64 = 60_000
-
     /// When the job stops being worth sending, milliseconds since 1970.
     /// - Parameter publishedAtMs: when it was published; `ttl` counts from then, or from `send_at` when that
     ///   is given.
@@ -200,8 +192,7 @@ package struct Job: BitwiseCopyable {
         if flags.contains(.hasExpiresAt) { return expiresAtMs }
         guard flags.contains(.hasTTL) else { return nil }
         let from = flags.contains(.hasSendAt) ? max(sendAtMs, publishedAtMs) : publishedAtMs
-        let wait = ttlSeconds == 0 ? Job.immediateGraceMs : Int64(ttlSeconds) * 1000
-        let (sum, overflow) = from.addingReportingOverflow(wait)
+        let (sum, overflow) = from.addingReportingOverflow(Int64(ttlSeconds) * 1000)
         return overflow ? Int64.max : sum
     }
 

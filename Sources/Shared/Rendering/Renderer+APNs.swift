@@ -29,7 +29,7 @@ extension Renderer {
         if type == .encrypted || type == .badge { type = .alert }
         if job.flags.contains(.hidden) { type = .background }
         var expiration = moment.expiresAtMs.map { max(0, $0 / 1000) }
-        if type == .pushtotalk || job.isImmediate || type == .voip && expiration == nil { expiration = 0 }
+        if type == .pushtotalk || type == .voip && expiration == nil { expiration = 0 }
         var head = APNsHead(
             result: .ok, pushType: type, priority: job.priority.rawValue, expiration: expiration,
             collapseID: job.collapse, topicOverride: nil)

@@ -103,7 +103,7 @@ extension Renderer {
     private func appendAndroid(_ job: Job, _ moment: RenderMoment, _ out: inout ByteBuffer) {
         out.name("\"android\":{\"priority\":")
         if job.priority == .high { out.append("\"HIGH\"") } else { out.append("\"NORMAL\"") }
-        if let ttl = Self.remaining(job, moment) {
+        if let ttl = Self.remaining(moment) {
             out.name("\"ttl\":\"")
             out.append(decimal: ttl)
             out.append("s\"")
@@ -139,8 +139,7 @@ extension Renderer {
     }
 
     /// Seconds until the deadline, at most four weeks; nil without one.
-    static func remaining(_ job: Job, _ moment: RenderMoment) -> Int64? {
-        if job.isImmediate { return 0 }
+    static func remaining(_ moment: RenderMoment) -> Int64? {
         guard let deadline = moment.expiresAtMs else { return nil }
         let (left, overflow) = deadline.subtractingReportingOverflow(moment.nowMs)
         return overflow ? 2_419_200 : min(max(0, left / 1000), 2_419_200)
@@ -155,7 +154,7 @@ extension Renderer {
         case .normal: out.append("\"normal\"")
         case .low: out.append("\"low\"")
         }
-        if let ttl = Self.remaining(job, moment) {
+        if let ttl = Self.remaining(moment) {
             out.name("\"TTL\":\"")
             out.append(decimal: ttl)
             out.append("\"")
