@@ -69,7 +69,7 @@ private func phone(_ token: String = appleToken, at ms: Int64 = 1_790_000_000_00
         #expect(
             try shelf.directory.owner(of: appleToken.uppercased(), .ios)
                 == TokenOwner(device: "d1", recipient: "r"))
-        #expect(try shelf.admit { _ in }.devices == ["d1"])
+        #expect(try shelf.directory.devices(of: "r").map(\.id) == ["d1"])
         let ttl = try shelf.session.command("PTTL", "peal:dev:{shop:r}").integer ?? 0
         #expect(ttl > DeviceDirectory.keepMs - 60_000)
     }
@@ -220,5 +220,39 @@ private func phone(_ token: String = appleToken, at ms: Int64 = 1_790_000_000_00
         let none = try take(1_000)
         #expect(none.count == 2)
         if none.first == 0 { #expect(none[1] > 0 && none[1] <= 1_000) }
+    }
+}
+
+@Suite struct PreferencesTests {
+    @Test(arguments: [
+        Preferences(), Preferences(mutedUntilMs: .max), Preferences(mutedUntilMs: 1_790_000_000_000),
+        Preferences(
+            mutedUntilMs: 5, mutedKinds: ["trade", "news:eu"], quietHours: "22:00-07:00",
+            timeZone: "Europe/Berlin"),
+        Preferences(timeZone: "UTC"),
+    ])
+    func surviveTheWayThroughRedis(preferences: Preferences) throws {
+        let shelf = try Shelf()
+        try shelf.directory.setPreferences(preferences, of: "r")
+        #expect(try shelf.directory.preferences(of: "r") == preferences)
+    }
+
+    @Test func muteWholeNamesOnly() {
+        let view = { (text: String, kind: String) in
+            Array(text.utf8).withUnsafeBytes { text in
+                Array(kind.utf8).withUnsafeBytes { PreferencesView(text).mutes($0) }
+            }
+        }
+        for kind in ["a", "bc", "d"] { #expect(view("kinds=a,bc,d", kind)) }
+        for kind in ["", "b", "c", "bc,d", "e", "kinds"] { #expect(!view("kinds=a,bc,d", kind)) }
+        #expect(!view("", "a"))
+        #expect(!view("xkinds=a", "a"))
+        #expect(view("zone=kinds;kinds=z", "z"))
+        #expect(!view("kinds=", ""))
+    }
+
+    @Test func areCleanedOfWhatWouldBreakTheirFormat() {
+        let preferences = Preferences(mutedKinds: ["a;b", "c,d", ";"], quietHours: "x;muted=-1")
+        #expect(preferences.text == "kinds=ab,cd;quiet=xmuted-1")
     }
 }

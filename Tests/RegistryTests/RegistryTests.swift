@@ -28,7 +28,6 @@ struct Shelf {
         var unread: Int64?
         var wasCounted: Bool
         var waitMs: Int64
-        var devices: [String]
     }
 
     func admit(_ recipient: String = "r", _ change: (inout Admission) -> Void) throws -> Answer {
@@ -40,13 +39,13 @@ struct Shelf {
         let parts = value.array
         let number = try #require(parts.first?.integer)
         let verdict = try #require(AdmissionVerdict(rawValue: UInt8(number)))
-        guard parts.count == 9 else {
+        guard parts.count == 5 else {
             #expect(parts.count == 1)
-            return Answer(verdict: verdict, unread: nil, wasCounted: false, waitMs: 0, devices: [])
+            return Answer(verdict: verdict, unread: nil, wasCounted: false, waitMs: 0)
         }
         return Answer(
             verdict: verdict, unread: parts[1].integer, wasCounted: parts[2].integer == 1,
-            waitMs: parts[7].integer ?? -1, devices: parts[8].pairs.map(\.key).sorted())
+            waitMs: parts[4].integer ?? -1)
     }
 
     /// Counts a job and gives the counter and whether it had been counted.

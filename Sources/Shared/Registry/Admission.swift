@@ -39,10 +39,10 @@ package struct DedupClaim {
     }
 }
 
-/// What one job wants on its way in.
+/// What one job wants on its way in, beside the devices, which ``RegistryCommands/devices(_:into:)`` reads.
 ///
-/// A job with neither a delta, a dedup key nor a cap is cheaper with ``RegistryCommands/devices(_:into:)`` and
-/// ``RegistryCommands/user(_:into:)``. At most one admission of a recipient may be in flight.
+/// A job with neither a delta, a dedup key nor a cap needs no script: ``RegistryCommands/user(_:into:)`` is cheaper.
+/// At most one admission of a recipient may be in flight.
 @safe
 package struct Admission {
     /// Who it goes to.
@@ -63,10 +63,9 @@ package struct Admission {
 
     /// Appends the script call.
     package func encode(into out: inout RedisCommandBuffer) {
-        let keys = 2 + (dedup == nil ? 0 : 1) + (cap == nil ? 0 : 1)
+        let keys = 1 + (dedup == nil ? 0 : 1) + (cap == nil ? 0 : 1)
         let arguments = 6 + (dedup == nil ? 0 : 2) + (cap == nil ? 0 : 2)
         out.begin(RegistryScripts.admit, keys: keys, arguments: arguments)
-        out.argument { RegistryKeys.devices(recipient, into: &$0) }
         out.argument { RegistryKeys.user(recipient, into: &$0) }
         if let dedup { out.argument { unsafe RegistryKeys.dedup(recipient, key: dedup.key, into: &$0) } }
         if let cap { out.argument { unsafe RegistryKeys.cap(recipient, class: cap.name, into: &$0) } }
@@ -127,58 +126,19 @@ package struct AdmissionReply {
     package let waitMs: Int64
     /// The recipient's preferences.
     package let preferences: PreferencesView
-    /// The recipient's devices.
-    package let devices: DeviceList
 
     /// Reads a reply; nil when it isn't one of the script's.
     package init?(_ reply: RedisReplyView) {
         guard let number = reply[0].integer, let raw = UInt8(exactly: number),
             let verdict = AdmissionVerdict(rawValue: raw)
         else { return nil }
-        guard reply.count == 1 || reply.count == 9 else { return nil }
+        guard reply.count == 1 || reply.count == 5 else { return nil }
         self.verdict = verdict
         unread = reply[1].integer
         wasCounted = reply[2].integer == 1
-        preferences = PreferencesView(
-            mutedUntil: reply[3], mutedKinds: reply[4], quietHours: reply[5], timeZone: reply[6])
-        waitMs = reply[7].integer ?? 0
-        devices = DeviceList(reply[8])
+        preferences = unsafe PreferencesView(unsafe reply[3].bytes)
+        waitMs = reply[4].integer ?? 0
     }
-}
-
-/// What a recipient wants, read in place; the rules are the worker's.
-///
-/// - Valid: during the call that the reply was given to.
-package struct PreferencesView {
-    let mutedUntil: RedisReplyView
-    let mutedKindList: RedisReplyView
-    let quiet: RedisReplyView
-    let zone: RedisReplyView
-
-    init(
-        mutedUntil: RedisReplyView, mutedKinds: RedisReplyView, quietHours: RedisReplyView,
-        timeZone: RedisReplyView
-    ) {
-        self.mutedUntil = mutedUntil
-        mutedKindList = mutedKinds
-        quiet = quietHours
-        zone = timeZone
-    }
-
-    /// Milliseconds since 1970 until when everything is muted; nil when nothing is, `Int64.max` for ever.
-    package var mutedUntilMs: Int64? {
-        guard let until = mutedUntil.integer, until != 0 else { return nil }
-        return until < 0 ? .max : until
-    }
-
-    /// Muted kinds and topics, separated by commas.
-    package var mutedKinds: UnsafeRawBufferPointer { unsafe mutedKindList.bytes }
-
-    /// Quiet hours as `22:00-07:00`, or empty.
-    package var quietHours: UnsafeRawBufferPointer { unsafe quiet.bytes }
-
-    /// The recipient's IANA time zone, or empty.
-    package var timeZone: UnsafeRawBufferPointer { unsafe zone.bytes }
 }
 
 /// A recipient's devices, read in place out of an HGETALL.
@@ -212,7 +172,6 @@ package struct UserView {
     /// Reads the reply to ``RegistryCommands/user(_:into:)``.
     package init(_ reply: RedisReplyView) {
         unread = reply[0].integer ?? 0
-        preferences = PreferencesView(
-            mutedUntil: reply[1], mutedKinds: reply[2], quietHours: reply[3], timeZone: reply[4])
+        preferences = unsafe PreferencesView(unsafe reply[1].bytes)
     }
 }

@@ -180,4 +180,21 @@ package struct DeviceDirectory {
             try session.run { RegistryCommands.setUnread(count, asOfMs: asOfMs, of: reference, into: &$0) }
         }.array.first?.integer ?? 0
     }
+
+    /// Writes the recipient's preferences.
+    package func setPreferences(_ preferences: Preferences, of recipient: String) throws(RedisFailure) {
+        _ = try RecipientReference.with(app: app, recipient: recipient) { (reference) throws(RedisFailure) in
+            try session.run { RegistryCommands.setPreferences(preferences, of: reference, into: &$0) }
+        }
+    }
+
+    /// The recipient's preferences.
+    package func preferences(of recipient: String) throws(RedisFailure) -> Preferences {
+        let reply = try RecipientReference.with(app: app, recipient: recipient) {
+            (reference) throws(RedisFailure) in
+            try session.run { RegistryCommands.user(reference, into: &$0) }
+        }.array
+        guard reply.count == 2, case .string(let bytes) = reply[1] else { return Preferences() }
+        return unsafe bytes.withUnsafeBytes { unsafe Preferences(PreferencesView($0)) }
+    }
 }

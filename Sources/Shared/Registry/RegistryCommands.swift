@@ -12,14 +12,11 @@ package enum RegistryCommands {
 
     /// Reads a recipient's counter and preferences; the reply is a ``UserView``.
     package static func user(_ of: RecipientReference, into out: inout RedisCommandBuffer) {
-        out.begin(7)
+        out.begin(4)
         out.argument("HMGET")
         out.argument { RegistryKeys.user(of, into: &$0) }
         out.argument("n")
-        out.argument("m")
-        out.argument("k")
-        out.argument("q")
-        out.argument("z")
+        out.argument("prefs")
     }
 
     /// Marks a dedup key as done (or gives it back, after a failure for good); the reply is 1 or 0.
@@ -69,6 +66,17 @@ package enum RegistryCommands {
         out.argument(
             text: RegistryKeys.owner(app: app, tokenDigest: DeviceRecord.tokenDigest(token, platform)))
         out.argument(text: owner.text)
+    }
+
+    /// Writes a recipient's preferences.
+    package static func setPreferences(
+        _ preferences: Preferences, of recipient: RecipientReference, into out: inout RedisCommandBuffer
+    ) {
+        out.begin(4)
+        out.argument("HSET")
+        out.argument { RegistryKeys.user(recipient, into: &$0) }
+        out.argument("prefs")
+        out.argument(text: preferences.text)
     }
 
     /// Adds to the unread counter; the reply is the count.
