@@ -1,6 +1,7 @@
 import Configuration
 import Decisions
 import Foundation
+import Rendering
 import Testing
 
 func load(_ text: String, _ environment: [String: String] = [:]) throws -> Settings {
@@ -46,6 +47,13 @@ func problems(_ text: String, _ environment: [String: String] = [:]) -> [String]
             shop.apnsSandbox?.keyFile?.hasSuffix("/deploy/examples/secrets/AuthKey_XYZ9876543.p8") == true)
         #expect(shop.fcm?.projectID == "example-shop")
         #expect(shop.webPush?.subject == "mailto:push@example.com")
+        #expect(
+            shop.renderSettings
+                == RenderSettings(
+                    profile: .creator, appName: "Example Shop", bundleID: "com.example.shop",
+                    oversize: .truncate,
+                    showTeamNames: true, defaultSound: "default", encryptedTitle: "New message",
+                    androidChannel: "orders"))
         #expect(shop.caps.map(\.className) == ["marketing", "social"])
         #expect(shop.caps.first?.perMs == 86_400_000)
         #expect(!shop.isLogOnly)

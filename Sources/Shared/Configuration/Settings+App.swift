@@ -1,21 +1,9 @@
+package import Rendering
 import YAML
 
 extension Settings {
     /// One app that sends.
     package struct App: Equatable, Sendable {
-        /// How fields appear to the client.
-        package enum Profile: String, CaseIterable, Sendable {
-            case plain, concierge, dialect, creator, wallet
-        }
-
-        /// What happens to a payload that is too large.
-        package enum Oversize: String, CaseIterable, Sendable {
-            /// It is refused.
-            case reject
-            /// Its body text is shortened.
-            case truncate
-        }
-
         /// Which deliveries leave an event on the outcome topic.
         package enum Outcomes: String, CaseIterable, Sendable { case all, failures, off }
 
@@ -69,7 +57,8 @@ extension Settings {
         package let name: String
         /// Shown where a notification has none.
         package var title: String
-        package var profile = Profile.plain
+        /// How fields appear to the client.
+        package var profile = PayloadProfile.plain
         package var delivery = Delivery.real
         /// The APNs topic: the bundle id.
         package var topic = ""
@@ -79,19 +68,35 @@ extension Settings {
         package var apnsSandbox: APNsCredential?
         package var fcm: FCMCredential?
         package var webPush: WebPushCredential?
-        package var oversize = Oversize.reject
+        /// What happens to a payload that is too large.
+        package var oversize = OversizePolicy.reject
         package var outcomes = Outcomes.all
         /// What a text notification without `unread` adds to the recipient's counter.
         package var unreadDefault = 0
         /// Whether the counter goes out as a badge.
         package var badge = true
-        package var showTeamNames = false
+        /// Whether the `concierge` profile shows the job's title, which is the team member's name.
+        package var showTeamNames = true
+        /// The sound of alerts that name none; nil for silence.
+        package var defaultSound: String?
+        /// What an encrypted push shows until the client has decrypted it; nil for no alert.
+        package var encryptedTitle: String?
+        /// The Android notification channel; nil leaves it to the client.
+        package var androidChannel: String?
         /// By class, sorted.
         package var caps: [Cap] = []
 
         package init(name: String) {
             self.name = name
             title = name
+        }
+
+        /// What the renderer needs to know about the app.
+        package var renderSettings: RenderSettings {
+            RenderSettings(
+                profile: profile, appName: title, bundleID: topic, oversize: oversize,
+                showTeamNames: showTeamNames, defaultSound: defaultSound, encryptedTitle: encryptedTitle,
+                androidChannel: androidChannel)
         }
 
         /// Whether pushes are printed instead of sent.
@@ -120,6 +125,9 @@ extension Settings {
             oversize = section.choice("oversize", oversize)
             outcomes = section.choice("outcomes", outcomes)
             showTeamNames = section.flag("show_team_names", showTeamNames)
+            defaultSound = section.optionalText("default_sound")
+            encryptedTitle = section.optionalText("encrypted_title")
+            androidChannel = section.optionalText("android_channel")
             let unread = section.section("unread")
             unreadDefault = unread.integer("default", unreadDefault, in: 0...1000)
             badge = unread.flag("badge", badge)
