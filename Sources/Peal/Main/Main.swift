@@ -1,6 +1,8 @@
+import Glibc
 import PealKit
 
+/// `peal`: the operator's tool.
 @main
 struct PealMain {
-    static func main() {}
+    static func main() { exit(PealCommand.main()) }
 }

@@ -41,8 +41,8 @@ struct DemoTemplate: Sendable {
 
 /// The demo's two files: jobs and devices, as newline-delimited JSON.
 ///
-/// A job may carry `x-expect`, a device `expect`: the outcome that is right for it when that isn't `accepted`, or
-/// several joined by `|`.
+/// A job may carry `x-expect`, a device `expect`: the outcome that is right for it when that isn't
+/// `accepted`, or several joined by `|`.
 package struct DemoInput: Sendable {
     let templates: [DemoTemplate]
     /// The recipients of the device file.

@@ -1,10 +1,10 @@
 internal import Core
 
-/// The jobs of one demo run: the input's jobs, repeated with fresh recipients, ids and tokens, and what is right for
-/// each of their deliveries.
+/// The jobs of one demo run: the input's jobs, repeated with fresh recipients, ids and tokens, and what is
+/// right for each of their deliveries.
 ///
-/// Jobs are numbered through: job `i` is template `i % templates` of round `i / templates`. Deliveries ("slots") are
-/// numbered the same way, so that the whole run is accounted for in flat arrays.
+/// Jobs are numbered through: job `i` is template `i % templates` of round `i / templates`. Deliveries
+/// ("slots") are numbered the same way, so that the whole run is accounted for in flat arrays.
 package struct DemoPlan: Sendable {
     /// What one template's deliveries must be like.
     struct Expectation: Sendable {

@@ -1,8 +1,8 @@
 internal import EventLoop
 internal import Glibc
 
-/// A small shell that outlives this process: when this process dies, however it does, the shell kills the processes
-/// it was told of and removes the run directory.
+/// A small shell that outlives this process: when this process dies, however it does, the shell kills the
+/// processes it was told of and removes the run directory.
 ///
 /// - Ownership: ends with ``close()`` or `deinit`, without touching anything.
 /// - Threading: one thread.
@@ -25,6 +25,7 @@ final class StackWatcher {
 
     /// Starts the shell.
     /// - Parameter directory: removed when this process dies; empty to leave everything.
+    /// - Throws: `.program` when it can't be run.
     init(directory: String) throws(StackFailure) {
         var ends: [Int32] = [0, 0]
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)

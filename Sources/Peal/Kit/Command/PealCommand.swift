@@ -1,0 +1,30 @@
+internal import EventLoop
+package import Terminal
+
+/// The command line of `peal`, the operator's tool.
+package enum PealCommand {
+    /// What it takes.
+    package static let command = Command(
+        "peal", summary: "The operator's tool of the Peal notification pipeline.",
+        subcommands: [UpCommand.command, DemoCommand.command],
+        details: """
+            Everything that 'up' and 'demo' start runs on loopback and ends with them: an embedded Kafka
+            broker, a private redis-server, doubles of APNs and FCM, a worker and a retry service.
+            """)
+
+    /// Runs the process's command line.
+    /// - Returns: the exit code: 0 good, 1 something was found wrong, 2 it could not run, 64 a usage mistake.
+    package static func main() -> Int32 {
+        Signals.ignorePipe()
+        let arguments = Console.arguments(for: command, version: "0.1.0")
+        do throws(UsageFailure) {
+            switch arguments.path.first {
+            case "up": return try UpCommand.run(arguments)
+            case "demo": return try DemoCommand.run(arguments)
+            default: throw UsageFailure("name a command: up or demo; see --help")
+            }
+        } catch {
+            Console.failUsage(error, of: command)
+        }
+    }
+}

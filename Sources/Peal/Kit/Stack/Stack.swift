@@ -1,0 +1,212 @@
+package import Core
+internal import EventLoop
+internal import Glibc
+internal import HTTPClient
+package import Kafka
+package import Redis
+package import SimulatorKit
+
+/// The whole pipeline on loopback: an embedded broker and the simulator in this process, a private
+/// redis-server, and workers and retry services as processes of their own.
+///
+/// - Ownership: ``stop()`` ends everything, as does the end of this process, however it comes.
+/// - Threading: one thread.
+package final class Stack {
+    /// What the stack was made with.
+    package let options: StackOptions
+    /// Where its files are.
+    package let directory: String
+    /// The configuration file of its programs.
+    package var configurationPath: String { "\(directory)/peal.yaml" }
+    /// The broker.
+    package let broker: EmbeddedBroker
+    /// The store.
+    package let redis: PrivateRedisServer
+    /// APNs and FCM.
+    package let simulator: Simulator
+    /// The worker processes that were started, in order.
+    package private(set) var workers: [ChildProcess] = []
+    /// The retry processes that were started, in order.
+    package private(set) var retries: [ChildProcess] = []
+    /// The ports of the workers' health and metrics, in the same order; likewise of the retry services.
+    package private(set) var workerPorts: [UInt16] = []
+    package private(set) var retryPorts: [UInt16] = []
+    /// The topics' names.
+    package var topics: TopicNames { TopicNames(prefix: options.topicPrefix) }
+
+    private let client: HTTPClient
+    private let watcher: StackWatcher
+    private var isStopped = false
+
+    /// Starts everything and waits until the services are ready.
+    /// - Throws: what could not be started, with the end of its log.
+    package init(_ options: StackOptions = StackOptions()) throws(StackFailure) {
+        Signals.ignorePipe()
+        self.options = options
+        var probe = HTTPClientOptions()
+        probe.connectTimeoutMs = 1_000
+        probe.totalTimeoutMs = 2_000
+        probe.proxy = ""
+        client = HTTPClient(probe)
+        do throws(SystemFailure) {
+            if let given = options.directory {
+                directory = given
+            } else {
+                directory = try Files.makeTemporaryDirectory(prefix: "peal")
+            }
+        } catch {
+            throw StackFailure(.files, "\(error)")
+        }
+        watcher = try StackWatcher(
+            directory: options.keepsDirectory || options.directory != nil ? "" : directory)
+        broker = try Self.makeBroker(options)
+        redis = try Self.makeRedis(options)
+        var settings = options.simulator
+        settings.certificateDirectory = "\(directory)/credentials"
+        do throws(SimulatorFailure) {
+            simulator = try Simulator.start(settings)
+        } catch {
+            throw StackFailure(.simulator, "the simulator did not start: \(error)")
+        }
+        do throws(StackFailure) {
+            for _ in 0..<options.workers { try startWorker() }
+            for _ in 0..<options.retries { try startRetry() }
+            try waitUntilReady()
+        } catch {
+            stop()
+            throw error
+        }
+    }
+
+    deinit { stop() }
+
+    private static func makeBroker(_ options: StackOptions) throws(StackFailure) -> EmbeddedBroker {
+        let names = TopicNames(prefix: options.topicPrefix)
+        var topics: [(name: String, partitions: Int)] = []
+        for lane in TopicNames.lanes { topics.append((names.jobs(lane: lane), options.partitions)) }
+        for tier in StackConfiguration.tiers(options) {
+            topics.append((names.retry(tier: tier), options.partitions))
+        }
+        topics.append((names.outcomes, options.partitions))
+        topics.append((names.dead, options.partitions))
+        do throws(KafkaFailure) { return try EmbeddedBroker(topics: topics) } catch {
+            throw StackFailure(.broker, "\(error)")
+        }
+    }
+
+    private static func makeRedis(_ options: StackOptions) throws(StackFailure) -> PrivateRedisServer {
+        do throws(RedisFailure) {
+            return try PrivateRedisServer(
+                persistence: options.redisIsDurable ? .appendOnly : .none, settings: options.redisSettings)
+        } catch {
+            throw StackFailure(.redis, "\(error)")
+        }
+    }
+
+    /// Ends everything in order: workers hand back what they hold, then the rest goes. Idempotent.
+    package func stop() {
+        guard !isStopped else { return }
+        isStopped = true
+        for process in workers + retries { process.send(signal: SIGTERM) }
+        for process in workers + retries {
+            process.stop(deadlineMs: 10_000)
+            watcher.forget(process.processID)
+        }
+        simulator.stop()
+        redis.stop()
+        broker.stop()
+        watcher.close()
+        if !options.keepsDirectory, options.directory == nil { Files.removeTree(directory) }
+    }
+
+    // MARK: - Programs
+
+    /// Starts one more worker; it may not be ready yet.
+    @discardableResult
+    package func startWorker() throws(StackFailure) -> ChildProcess {
+        let port = try Self.freePort()
+        let process = try start("worker", number: workers.count + 1, port: port)
+        workers.append(process)
+        workerPorts.append(port)
+        return process
+    }
+
+    /// Starts one more retry service; it may not be ready yet.
+    @discardableResult
+    package func startRetry() throws(StackFailure) -> ChildProcess {
+        let port = try Self.freePort()
+        let process = try start("retry", number: retries.count + 1, port: port)
+        retries.append(process)
+        retryPorts.append(port)
+        return process
+    }
+
+    private func start(_ kind: String, number: Int, port: UInt16) throws(StackFailure) -> ChildProcess {
+        let name = "\(kind)-\(number)"
+        let path = "\(directory)/\(name).yaml"
+        let configuration = StackConfiguration(
+            options: options, brokers: broker.bootstrapServers, redisSocket: redis.socketPath,
+            endpoints: simulator.endpoints, credentialDirectory: "\(directory)/credentials",
+            keyID: simulator.credentials.keyID, teamID: simulator.credentials.teamID)
+        let text = configuration.text(workerPort: port, retryPort: port)
+        do throws(SystemFailure) {
+            try Files.write(path: path, text: text)
+            if !Files.exists(configurationPath) { try Files.write(path: configurationPath, text: text) }
+        } catch {
+            throw StackFailure(.files, "\(error)")
+        }
+        let programs = options.programDirectory ?? StackOptions.ownDirectory
+        let process = try ChildProcess(
+            name: name, program: "\(programs)/peal-\(kind)", arguments: ["--config", path],
+            environment: options.environment, logPath: "\(directory)/\(name).log")
+        watcher.add(process.processID)
+        return process
+    }
+
+    /// A port that was free a moment ago.
+    private static func freePort() throws(StackFailure) -> UInt16 {
+        do throws(SystemFailure) {
+            let descriptor = try Socket.listen(host: "127.0.0.1", port: 0)
+            defer { Socket.close(descriptor) }
+            return Socket.port(of: descriptor)
+        } catch {
+            throw StackFailure(.program, "\(error)")
+        }
+    }
+
+    // MARK: - Readiness
+
+    /// Waits until every running worker and retry service says that it is ready.
+    /// - Throws: when one has ended or isn't ready within the options' deadline.
+    package func waitUntilReady() throws(StackFailure) {
+        let end = Clock.monotonicMs + options.readyDeadlineMs
+        let all = Array(zip(workers, workerPorts)) + Array(zip(retries, retryPorts))
+        for (process, port) in all where process.ending == nil {
+            while !isReady(port) {
+                guard process.isRunning else {
+                    throw StackFailure(
+                        .program, "\(process.name) has ended; its log ends:\n\(process.logTail())")
+                }
+                guard Clock.monotonicMs < end else {
+                    throw StackFailure(
+                        .timedOut, "\(process.name) is not ready; its log ends:\n\(process.logTail())")
+                }
+                usleep(20_000)
+            }
+        }
+    }
+
+    private func isReady(_ port: UInt16) -> Bool { get(port, "/readyz")?.status == 200 }
+
+    /// The metrics of a program in Prometheus' text form; nil when it doesn't answer.
+    package func metrics(port: UInt16) -> String? {
+        get(port, "/metrics").map { String(decoding: $0.body, as: UTF8.self) }
+    }
+
+    private func get(_ port: UInt16, _ path: String) -> HTTPClientResponse? {
+        try? client.send(HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)"))
+    }
+
+    /// Which of the programs have ended on their own.
+    package var fallen: [ChildProcess] { (workers + retries).filter { !$0.isRunning } }
+}

@@ -1,0 +1,102 @@
+internal import SimulatorKit
+
+/// The configuration file that the stack writes for its programs.
+struct StackConfiguration {
+    let options: StackOptions
+    let brokers: String
+    let redisSocket: String
+    let endpoints: Simulator.Endpoints
+    let credentialDirectory: String
+    let keyID: String
+    let teamID: String
+
+    /// Waits that suit a run of seconds: the simulator's outages are short.
+    private static let shortWaits = [
+        "delays:", "  connection: 200ms", "  device: 2s", "  quota: 1s", "  server: 1s", "  apns_server: 1s",
+        "  token_update: 2s",
+    ]
+
+    /// The file's text.
+    func text(workerPort: UInt16, retryPort: UInt16) -> String {
+        let files = ThrowAwayCredentials.fileNames
+        let ca = "ca_file: \(quoted("\(credentialDirectory)/\(files.ca)"))"
+        func endpoint(_ port: UInt16?) -> String { "{host: 127.0.0.1, port: \(port ?? 1), \(ca)}" }
+        var out = "# Written by peal for one run.\n"
+        out += section(
+            "kafka",
+            [
+                "brokers: \(quoted(brokers))",
+                // The embedded broker lets a rebalance last as long as a session.
+                "session.timeout.ms: 6000", "heartbeat.interval.ms: 1000", "fetch.wait.max.ms: 10",
+            ])
+        out += section("redis", ["url: \(quoted("unix:\(redisSocket)"))"])
+        out += section(
+            "topics",
+            [
+                "prefix: \(quoted(options.topicPrefix))", "partitions: \(options.partitions)",
+                "replication: 1",
+                "retry_tiers: [\(Self.tiers(options).joined(separator: ", "))]",
+            ])
+        out += section("worker", ["commit_interval: 250ms"])
+        out += section("retry", options.hasShortWaits ? Self.shortWaits : [])
+        out += section(
+            "http",
+            [
+                "worker: 127.0.0.1:\(workerPort)", "retry: 127.0.0.1:\(retryPort)", "gateway: off",
+            ])
+        out += "providers:\n  apns:\n"
+        out += "    production: \(endpoint(endpoints.apns))\n    sandbox: \(endpoint(endpoints.sandbox))\n"
+        out += lines("providers.apns", indent: 4)
+        out += "  fcm:\n    endpoint: \(endpoint(endpoints.fcm))\n"
+        out += "    token_endpoint: {host: 127.0.0.1, port: \(endpoints.fcm ?? 1), path: /token, \(ca)}\n"
+        out += lines("providers.fcm", indent: 4)
+        out += lines("providers", indent: 2)
+        out += section("log", ["level: \(options.logLevel)", "format: human"])
+        out += "apps:\n"
+        for app in options.apps { out += self.app(app) }
+        return out
+    }
+
+    /// The retry topics' names, which are their delays.
+    static func tiers(_ options: StackOptions) -> [String] {
+        options.hasShortWaits ? ["250ms", "1s", "10s"] : ["1s", "10s", "1m", "5m", "15m", "1h"]
+    }
+
+    private func section(_ name: String, _ own: [String]) -> String {
+        let extra = options.settings[name] ?? []
+        let overridden = Set(extra.map { $0.prefix { $0 != ":" } })
+        let kept = own.filter { !overridden.contains($0.prefix { $0 != ":" }) } + extra
+        return kept.isEmpty ? "" : "\(name):\n" + kept.map { "  \($0)\n" }.joined()
+    }
+
+    private func lines(_ name: String, indent: Int) -> String {
+        let space = String(repeating: " ", count: indent)
+        return (options.settings[name] ?? []).map { "\(space)\($0)\n" }.joined()
+    }
+
+    private func app(_ app: StackApp) -> String {
+        let files = ThrowAwayCredentials.fileNames
+        let key = quoted("\(credentialDirectory)/\(files.key)")
+        return """
+              \(app.name):
+                title: \(quoted(app.name))
+                profile: \(app.profile)
+                oversize: \(app.oversize)
+                outcomes: \(app.outcomes)
+                show_team_names: true
+                apns:
+                  topic: \(app.topic)
+                  key_file: \(key)
+                  key_id: \(keyID)
+                  team_id: \(teamID)
+                  both_environments: true
+                fcm: {service_account_file: \(quoted("\(credentialDirectory)/\(files.account)"))}
+
+            """
+    }
+
+    /// A double-quoted YAML scalar.
+    private func quoted(_ text: String) -> String {
+        "\"" + text.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }.joined() + "\""
+    }
+}
