@@ -20,7 +20,7 @@ final class HTTP2Connection: IOHandler {
     private unowned let pool: HTTP2Pool
     private let loop: EventLoop
     private let stream: TLSStream
-    private let session: HTTP2ClientSession
+    let session: HTTP2ClientSession
     private let peer: String
     private var handling: [ClientStreams.Ended] = []
     private var hasSession = false
