@@ -178,7 +178,13 @@ let package = Package(
                 "Decisions",
                 "Jobs", "Rendering", "Providers", "Security", "Core", "EventLoop", "Logging", "TestSupport",
             ]),
-        tests("PealTests", ["PealKit", "Core", "EventLoop", "TestSupport"]),
+        tests(
+            "PealTests",
+            [
+                "PealKit", "SimulatorKit", "Configuration", "Decisions", "Jobs", "Terminal", "Core",
+                "EventLoop",
+                "TestSupport",
+            ]),
         tests("TidyTests", []),
     ],
     swiftLanguageModes: [.v6],

@@ -64,6 +64,12 @@ final class StackWatcher {
         }
     }
 
+    /// Ends the shell's input as the death of this process would; for tests.
+    func dropForTest() {
+        Glibc.close(descriptor)
+        descriptor = -1
+    }
+
     private func tell(_ line: String) {
         var copy = line
         copy.withUTF8 { _ = unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
