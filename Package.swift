@@ -169,7 +169,7 @@ let package = Package(
             "RetryTests",
             [
                 "RetryKit", "Kafka", "Redis", "Registry", "Configuration", "Decisions", "Core", "EventLoop",
-                "TestSupport",
+                "Logging", "TestSupport",
             ]),
         tests(
             "WorkerTests",

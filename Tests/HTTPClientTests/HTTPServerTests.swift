@@ -132,12 +132,13 @@ import Testing
             .text(200, request.path)
         }
         defer { server.stop() }
+        let long = String(repeating: "a", count: 100_000)
         let inputs: [[UInt8]] = [
             Array("GET\r\n\r\n".utf8), Array("\u{16}\u{3}\u{1}\u{0}garbage\r\n\r\n".utf8),
             Array("GET / HTTP/9.9\r\nHost: x\r\nConnection: close\r\n\r\n".utf8),
             Array("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n".utf8),
             Array(
-                "GET /\(String(repeating: "a", count: 100_000)) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                "GET /\(long) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
                     .utf8),
         ]
         for input in inputs {

@@ -45,8 +45,8 @@ import Testing
         #expect(!shortest.mayYield(dueMs: 9_000, enteredMs: 0, nowMs: 249))
     }
 
-    /// The promise behind "a long wait never blocks a shorter one": whatever lies before a record in the topic may
-    /// move on by the time the record is due.
+    /// The promise behind "a long wait never blocks a shorter one": whatever lies before a record in the
+    /// topic may move on by the time the record is due.
     @Test func everythingBeforeARecordMayMoveOnByItsDueTime() {
         for (index, tier) in schedule.tiers.enumerated() {
             let policy = RetryPolicy(schedule: schedule, tier: index)

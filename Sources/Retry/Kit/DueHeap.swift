@@ -1,6 +1,7 @@
 /// Records by the time at which something is to be done about them: a binary heap.
 ///
-/// An entry whose record is gone stays until its time or the next `rebuild`; the owner recognises it by its generation.
+/// An entry whose record is gone stays until its time or the next `rebuild`; the owner recognises it by its
+/// generation.
 package struct DueHeap: Sendable {
     /// One record's place.
     package struct Entry: Equatable, Sendable {

@@ -24,7 +24,8 @@ package struct RetryHeaders: Equatable, Sendable {
     /// The longest wait that is believed: 400 days. A later due time is somebody's unit mistake.
     package static let waitMaxMs: Int64 = 400 * 86_400_000
 
-    /// Reads the values of `peal-due-ms`, `peal-attempt` and `peal-origin`; nil stands for a header that isn't there.
+    /// Reads the values of `peal-due-ms`, `peal-attempt` and `peal-origin`; nil stands for a header that
+    /// isn't there.
     package static func parse(
         due: UnsafeRawBufferPointer?, attempt: UnsafeRawBufferPointer?, origin: UnsafeRawBufferPointer?,
         lanes: LaneTable, nowMs: Int64

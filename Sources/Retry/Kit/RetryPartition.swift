@@ -18,8 +18,18 @@ struct RetryPartition {
     var highestFinished: Int64 = -1
     /// Records whose offsets can't be tracked yet, in order.
     var untracked: [Int] = []
-    /// Whether it is paused because its open offsets span too far.
+    /// Whether it is paused because too many of its records are open, or their offsets span too far.
     var isPausedForSpan = false
+
+    /// Whether reading is to be paused.
+    func isFull(recordsMax: Int) -> Bool {
+        !untracked.isEmpty || tracker.span >= Self.spanPause || tracker.inFlight >= recordsMax
+    }
+
+    /// Whether there is room enough to read on.
+    func hasRoom(recordsMax: Int) -> Bool {
+        untracked.isEmpty && tracker.span <= Self.spanResume && tracker.inFlight <= recordsMax / 2
+    }
 
     /// A new assignment begins.
     mutating func take(epoch: UInt32) {

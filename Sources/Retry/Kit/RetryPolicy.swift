@@ -2,10 +2,10 @@ package import Decisions
 
 /// What happens to a record of one retry topic at a moment. Pure.
 ///
-/// A record is held in memory until it is due. One that waits longer than its topic is meant for moves on to the
-/// topic that fits the rest, so that a topic's retention need only outlast a few of its own delays. When memory or
-/// the span of open offsets is full, records move on after their topic's own delay already: every record behind them
-/// is due later than that, so a long wait never blocks a shorter one.
+/// A record is held in memory until it is due. One that waits longer than its topic is meant for moves on to
+/// the topic that fits the rest, so that a topic's retention need only outlast a few of its own delays. When
+/// memory or the span of open offsets is full, records move on after their topic's own delay already: every
+/// record behind them is due later than that, so a long wait never blocks a shorter one.
 package struct RetryPolicy: Sendable {
     /// What to do.
     package enum Step: Equatable, Sendable {

@@ -6,9 +6,9 @@ package import Logging
 
 /// The retry service: one thread, one consumer group and one producer for each retry topic.
 ///
-/// Records that are due go back to the job topic of their origin with key, value and headers as they came; the
-/// retry offset is committed after the brokers have acknowledged that. A record may therefore be written twice
-/// around a crash; workers claim origin and attempt in Redis, so that it is sent once.
+/// Records that are due go back to the job topic of their origin with key, value and headers as they came;
+/// the retry offset is committed after the brokers have acknowledged that. A record may therefore be written
+/// twice around a crash; workers claim origin and attempt in Redis, so that it is sent once.
 ///
 /// - Ownership: `stop` ends it; call it once.
 /// - Threading: any thread.
@@ -62,13 +62,19 @@ package final class RetryService: Sendable {
         return .ok
     }
 
-    /// Whether every tier has joined its group.
+    /// Whether every tier has joined its group and Kafka answers.
     package var ready: Health {
         for control in controls where !control.snapshot.isMember {
             return .failing("The \(control.snapshot.tier) tier has not joined its consumer group.")
         }
+        if controls.contains(where: { $0.snapshot.areBrokersAway }) {
+            return .failing("No Kafka broker answers; records wait until one does.")
+        }
         return live
     }
+
+    /// Whether a tier's consumer can't go on: the process is to be restarted.
+    package var hasFailed: Bool { controls.contains { $0.hasFailed } }
 
     /// Whether every tier has joined its group and goes round.
     package var isReady: Bool { ready == .ok }

@@ -1,3 +1,4 @@
+package import Configuration
 package import Decisions
 
 /// What the retry service works with.
@@ -20,6 +21,8 @@ package struct RetrySettings: Sendable {
     package var clientID = "peal-retry"
     /// Records that one tier holds in memory; above it, reading pauses.
     package var heldRecordsMax = 50_000
+    /// Records that one partition may have in memory.
+    package var heldPartitionMax = 20_000
     /// Bytes of records that one tier holds in memory.
     package var heldBytesMax = 24 << 20
     /// How often finished offsets are committed, in ms.
@@ -27,10 +30,27 @@ package struct RetrySettings: Sendable {
     /// How long records wait for others to share a batch, in ms.
     package var lingerMs = 5
     /// How long a stop may take before what is left is given up to the next owner, in ms.
-    package var drainDeadlineMs: UInt64 = 20_000
+    package var drainDeadlineMs: UInt64 = 10_000
     /// Whether the brokers are an `EmbeddedBroker`, whose waits are shortened.
     package var isEmbedded = false
 
     /// The defaults for the brokers.
     package init(brokers: String) { self.brokers = brokers }
+
+    /// What the configuration says.
+    /// - Throws: when the file with Kafka's password can't be read.
+    package init(_ settings: Settings) throws(ConfigurationFailure) {
+        self.init(brokers: settings.kafka.brokers)
+        kafkaProperties = settings.kafka.properties.map { ($0.name, $0.value) }
+        if let file = settings.kafka.passwordFile {
+            kafkaProperties.append(("sasl.password", try SecretFile.readLine(file)))
+        }
+        topicPrefix = settings.topics.prefix
+        lanes = Settings.Topics.allLanes
+        tiers = settings.topics.retryTiers
+        groupPrefix = settings.retry.group
+        heldPartitionMax = settings.retry.heldMax
+        heldRecordsMax = max(heldRecordsMax, settings.retry.heldMax)
+        drainDeadlineMs = UInt64(max(0, settings.retry.drainDeadlineMs))
+    }
 }

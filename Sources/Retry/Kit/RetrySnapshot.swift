@@ -34,6 +34,8 @@ package struct RetryTierSnapshot: Sendable {
     package var partitions = 0
     /// Whether the group has been joined.
     package var isMember = false
+    /// Whether no broker has answered for some seconds.
+    package var areBrokersAway = false
     /// When the tier's thread last went round, in monotonic ms.
     package var tickMs: UInt64 = 0
     /// Milliseconds from the due time to the broker's acknowledgement in the job topic.
@@ -147,10 +149,8 @@ package struct RetrySnapshot: Sendable {
         for tier in tiers {
             for quantile in [0.5, 0.99, 0.999] {
                 let seconds = Double(tier.dueErrorMs.quantile(quantile)) / 1000
-                out.append(
-                    text:
-                        "peal_retry_due_error_seconds{tier=\"\(tier.tier)\",quantile=\"\(quantile)\"} \(seconds)\n"
-                )
+                let labels = "tier=\"\(tier.tier)\",quantile=\"\(quantile)\""
+                out.append(text: "peal_retry_due_error_seconds{\(labels)} \(seconds)\n")
             }
             let sum = Double(tier.dueErrorMs.sum) / 1000
             out.append(text: "peal_retry_due_error_seconds_sum{tier=\"\(tier.tier)\"} \(sum)\n")

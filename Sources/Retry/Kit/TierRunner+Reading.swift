@@ -100,7 +100,9 @@ extension TierRunner: KafkaRecordSink, KafkaConsumerDelegate {
     func kafkaReported(_ event: KafkaEvent) {
         let fields: LogFields = ["retry.tier": .text(snapshot.tier), "kafka.error": .text(event.code.name)]
         switch event.kind {
-        case .error: log.warning("kafka.error", event.message, fields)
+        case .error:
+            if event.code == .allBrokersDown, brokersAwayMs == 0 { brokersAwayMs = Clock.wallMs }
+            log.warning("kafka.error", event.message, fields)
         case .fatal: log.error("kafka.fatal", event.message, fields)
         case .log(let level): log.log(level <= 4 ? .warning : .debug, "kafka.log", event.message, fields)
         case .statistics: break
@@ -145,13 +147,12 @@ extension TierRunner: KafkaRecordSink, KafkaConsumerDelegate {
 
     private func balanceSpan(_ index: Int) {
         let place = TopicPartition(topic: 0, partition: Int32(clamping: index))
-        let span = partitions[index].tracker.span
-        let waits = !partitions[index].untracked.isEmpty
-        if !partitions[index].isPausedForSpan, waits || span >= RetryPartition.spanPause {
+        let most = settings.heldPartitionMax
+        if !partitions[index].isPausedForSpan, partitions[index].isFull(recordsMax: most) {
             partitions[index].isPausedForSpan = true
             snapshot.pauses &+= 1
             consumer.pause([place])
-        } else if partitions[index].isPausedForSpan, !waits, span <= RetryPartition.spanResume {
+        } else if partitions[index].isPausedForSpan, partitions[index].hasRoom(recordsMax: most) {
             partitions[index].isPausedForSpan = false
             if !isPausedForRoom { consumer.resume([place]) }
         }

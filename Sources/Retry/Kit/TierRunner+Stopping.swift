@@ -5,11 +5,12 @@ import Logging
 
 // How partitions are given up without sending anything twice.
 extension TierRunner {
-    /// Finishes everything below the highest finished offset of the partitions, then commits, within the deadline.
+    /// Finishes everything below the highest finished offset of the partitions, then commits, within the
+    /// deadline.
     ///
-    /// Records that still wait there move to the end of a retry topic: without that the commit would stay below
-    /// them, and the next owner would hand over again what lies between. When the time is not enough the commit covers
-    /// less, and the workers recognise the second copies by their origin and attempt.
+    /// Records that still wait there move to the end of a retry topic: without that the commit would stay
+    /// below them, and the next owner would hand over again what lies between. When the time is not enough
+    /// the commit covers less, and the workers recognise the second copies by their origin and attempt.
     func drain(_ places: [TopicPartition], deadlineMs: UInt64) {
         let end = Clock.monotonicMs + deadlineMs
         nowMs = Clock.wallMs

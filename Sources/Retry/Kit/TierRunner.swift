@@ -4,8 +4,8 @@ import EventLoop
 import Kafka
 import Logging
 
-/// Serves one retry topic: reads it, holds records until they are due, gives them back to their job topics, and
-/// commits what the brokers have acknowledged.
+/// Serves one retry topic: reads it, holds records until they are due, gives them back to their job topics,
+/// and commits what the brokers have acknowledged.
 ///
 /// - Threading: made on any thread, then everything on its own; only `control` is shared.
 final class TierRunner {
@@ -32,6 +32,9 @@ final class TierRunner {
     var nextCommitMs: Int64 = 0
     var nextRelieveMs: Int64 = 0
     var nextPublishMs: Int64 = 0
+    /// Since when all brokers are said to be away, in wall ms; 0 when they aren't.
+    var brokersAwayMs: Int64 = 0
+    var nextProbeMs: Int64 = 0
     var snapshot: RetryTierSnapshot
     var headers = KafkaHeaders()
     var reports: [DeliveryReport] = []
@@ -52,7 +55,6 @@ final class TierRunner {
         control = TierControl(snapshot: snapshot)
         var reading = KafkaConfiguration.consumer(
             brokers: settings.brokers, group: "\(settings.groupPrefix)-\(name)", clientID: settings.clientID)
-        reading.set("queued.max.messages.kbytes", "4096")
         if settings.isEmbedded { reading.tuneForEmbeddedBroker() }
         try reading.apply(settings.kafkaProperties)
         var writing = KafkaConfiguration.producer(
@@ -69,13 +71,11 @@ final class TierRunner {
 
     /// Serves the topic until the control says to stop.
     func run() {
-        do throws(KafkaFailure) {
-            try? producer.warmUp(timeoutMs: 5_000)
-            try consumer.subscribe()
-        } catch {
+        do throws(KafkaFailure) { try consumer.subscribe() } catch {
             log.error("retry.subscribe_failed", error.description)
             control.note { $0.hasFailed = true }
         }
+        warmUp()
         while !control.isStopping, !consumer.hasFailed {
             turn()
         }
@@ -87,6 +87,13 @@ final class TierRunner {
         finish()
     }
 
+    /// Without this the first record of each topic waits up to a second for its metadata.
+    private func warmUp() {
+        for _ in 0..<5 where !control.isStopping {
+            if (try? producer.warmUp(timeoutMs: 500)) != nil { return }
+        }
+    }
+
     private func turn() {
         nowMs = Clock.wallMs
         takeDue()
@@ -94,9 +101,17 @@ final class TierRunner {
         settleReports()
         if nowMs >= nextCommitMs { commit() }
         if nowMs >= nextPublishMs { publish() }
+        if brokersAwayMs > 0, nowMs >= nextProbeMs { probeBrokers() }
         balanceRoom()
         let crowded = store.bytes > settings.heldBytesMax * 3 / 4
         _ = consumer.poll(timeoutMs: waitMs(), maxRecords: crowded ? 64 : Self.pollRecordsMax, into: self)
+    }
+
+    /// librdkafka says when the brokers are gone, also when they only closed idle connections, and never says
+    /// that they are back.
+    private func probeBrokers() {
+        nextProbeMs = nowMs + 1_000
+        if (try? producer.warmUp(timeoutMs: 200)) != nil { brokersAwayMs = 0 }
     }
 
     private func waitMs() -> Int {
@@ -188,7 +203,8 @@ final class TierRunner {
             headers: headers, opaque: store.token(index))
     }
 
-    /// A dead record keeps its headers; what they lack for a replay is added: the reason, and where it was found.
+    /// A dead record keeps its headers; what they lack for a replay is added: the reason, and where it was
+    /// found.
     private func addDeadHeaders(_ index: Int) {
         var hasOrigin = false
         unsafe store.forEachHeader(index) { name, value in
@@ -292,6 +308,7 @@ final class TierRunner {
         snapshot.headersCut = store.headersCut
         snapshot.partitions = partitions.count { $0.isOwned }
         snapshot.tickMs = Clock.monotonicMs
+        snapshot.areBrokersAway = brokersAwayMs > 0 && nowMs - brokersAwayMs >= 3_000
         var unread: Int64 = 0
         for index in partitions.indices where partitions[index].isOwned && partitions[index].hasBegun {
             let place = TopicPartition(topic: 0, partition: Int32(clamping: index))

@@ -1,6 +1,8 @@
+import Glibc
 import RetryKit
 
+/// `peal-retry`: gives waiting jobs back when they are due.
 @main
 struct RetryMain {
-    static func main() {}
+    static func main() { exit(RetryCommand.main()) }
 }

@@ -1,8 +1,10 @@
 import CCurl
 
-/// Makes HTTPS requests one at a time on the caller's own thread, which it blocks until the answer or a deadline.
+/// Makes HTTPS requests one at a time on the caller's own thread, which it blocks until the answer or a
+/// deadline.
 ///
-/// For OAuth tokens, webhooks and other traffic of many hosts and few requests. Connections are kept between calls.
+/// For OAuth tokens, webhooks and other traffic of many hosts and few requests. Connections are kept between
+/// calls.
 ///
 /// - Threading: one thread at a time, never an event loop's. `HTTPWorker` brings a thread of its own.
 package final class HTTPClient {
@@ -18,7 +20,8 @@ package final class HTTPClient {
     /// Sends the request and waits for the whole answer. Redirects are answers, not followed.
     ///
     /// HTTP/2 over TLS is used when the server offers it.
-    /// - Fails: every `HTTPClientFailure.Code` except `queue_full` and `stopped`. A status of 400 or more is no failure.
+    /// - Fails: every `HTTPClientFailure.Code` except `queue_full` and `stopped`. A status of 400 or more is
+    ///   no failure.
     package func send(_ request: HTTPClientRequest) throws(HTTPClientFailure) -> HTTPClientResponse {
         guard let handle else {
             throw HTTPClientFailure(
@@ -110,8 +113,8 @@ package final class HTTPClient {
         } else if !isToken(request.method) {
             reason = "the method is not a word"
         } else if let bad = request.headers.first(where: { !isToken($0.name) || !isClean($0.value) }) {
-            reason =
-                "header \(bad.name.filter { $0.isLetter || $0 == "-" }) holds a character that headers can't hold"
+            let name = bad.name.filter { $0.isLetter || $0 == "-" }
+            reason = "header \(name) holds a character that headers can't hold"
         } else {
             return
         }

@@ -47,7 +47,8 @@ package struct HTTPClientOptions: Sendable {
     package var responseBytesMax = 1 << 20
     /// The most bytes of response headers that are accepted.
     package var headerBytesMax = 64 << 10
-    /// A proxy such as `http://proxy:3128`; empty for none, nil for what the environment says (`https_proxy`).
+    /// A proxy such as `http://proxy:3128`; empty for none, nil for what the environment says
+    /// (`https_proxy`).
     package var proxy: String?
 
     /// The defaults.

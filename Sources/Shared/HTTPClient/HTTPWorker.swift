@@ -3,7 +3,8 @@ import EventLoop
 /// One background thread that makes HTTP requests in order, for callers that must not wait.
 ///
 /// - Ownership: `stop()` ends the thread; requests that still wait fail with `stopped`.
-/// - Threading: `submit` from any thread. Completions run on the worker's thread: push into an `Inbox` and return.
+/// - Threading: `submit` from any thread. Completions run on the worker's thread: push into an `Inbox` and
+///   return.
 package final class HTTPWorker: Sendable {
     /// What becomes of a request.
     package typealias Outcome = Result<HTTPClientResponse, HTTPClientFailure>

@@ -4,7 +4,8 @@ import Glibc
 
 /// One request that waits for its answer, which may come later and from any thread.
 ///
-/// - Ownership: the server keeps it until the answer is sent; answering after the server stopped does nothing.
+/// - Ownership: the server keeps it until the answer is sent; answering after the server stopped does
+///   nothing.
 /// - Threading: any; the first answer counts.
 package final class HTTPExchange: Sendable {
     /// The request.
@@ -22,8 +23,10 @@ package final class HTTPExchange: Sendable {
 
 /// What the server knows of one request while libmicrohttpd works on it.
 ///
-/// - Threading: `received`, `overflow` and `started` belong to the server's thread. The rest is guarded by `lock`.
-/// - Safety: `connection` is only touched between `suspend` and the one `resume`, while libmicrohttpd keeps it alive.
+/// - Threading: `received`, `overflow` and `started` belong to the server's thread. The rest is guarded by
+///   `lock`.
+/// - Safety: `connection` is only touched between `suspend` and the one `resume`, while libmicrohttpd keeps
+///   it alive.
 @safe final class HTTPExchangeState: @unchecked Sendable {
     var received: [UInt8] = []
     var overflow = 0

@@ -45,7 +45,8 @@ package struct HTTPResponse: Sendable {
     /// The answer to a path that nothing serves.
     package static let notFound = HTTPResponse.refusal(404, "There is nothing at this path.")
 
-    /// The answer to a method that a path does not take; `allowed` is the `allow` header, such as `GET, POST`.
+    /// The answer to a method that a path does not take; `allowed` is the `allow` header, such as `GET,
+    /// POST`.
     package static func methodNotAllowed(allowed: String) -> HTTPResponse {
         var response = HTTPResponse.refusal(405, "This path takes \(allowed) only.")
         response.headers.append(("allow", allowed))

@@ -5,8 +5,8 @@ import Glibc
 /// A small HTTP/1.1 server for health, metrics, admin and gateway traffic.
 ///
 /// - Ownership: `stop()` ends it; `deinit` stops it at once when that was forgotten.
-/// - Threading: `start` and `stop` from any thread. Handlers run one at a time on the server's own thread, so a handler
-///   that waits holds up the others: answer later through `HTTPExchange` instead.
+/// - Threading: `start` and `stop` from any thread. Handlers run one at a time on the server's own thread, so
+///   a handler that waits holds up the others: answer later through `HTTPExchange` instead.
 @safe package final class HTTPServer: Sendable {
     /// The port that it listens on.
     package let port: UInt16
@@ -14,8 +14,8 @@ import Glibc
     package let host: String
 
     private let core: HTTPServerCore
-    // libmicrohttpd allows `MHD_stop_daemon` and `MHD_quiesce_daemon` from any thread but its own; `core.takeRunning()`
-    // lets exactly one caller through.
+    // libmicrohttpd allows `MHD_stop_daemon` and `MHD_quiesce_daemon` from any thread but its own;
+    // `core.takeRunning()` lets exactly one caller through.
     private nonisolated(unsafe) let daemon: OpaquePointer
 
     /// Starts a server whose handler answers at once.
@@ -26,7 +26,8 @@ import Glibc
     }
 
     /// Starts a server whose handler may answer later, from any thread.
-    /// - Fails: `invalid_address` when the host is not numeric; `listen` when the port is taken or not allowed.
+    /// - Fails: `invalid_address` when the host is not numeric; `listen` when the port is taken or not
+    ///   allowed.
     package static func start(
         _ options: HTTPServerOptions, exchange handler: @escaping @Sendable (HTTPExchange) -> Void
     ) throws(HTTPServerFailure) -> HTTPServer {
@@ -36,7 +37,8 @@ import Glibc
                 description: "\(options.host) is not a numeric address; use one such as 127.0.0.1 or ::.")
         }
         let core = HTTPServerCore(options: options, handler: handler)
-        // The daemon holds the core unretained: this server owns both and stops the daemon before it lets the core go.
+        // The daemon holds the core unretained: this server owns both and stops the daemon before it lets the
+        // core go.
         let context = unsafe Unmanaged.passUnretained(core).toOpaque()
         let started = unsafe address.withPointer { pointer, isIPv6 in
             unsafe peal_mhd_start(

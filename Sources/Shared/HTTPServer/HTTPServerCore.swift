@@ -4,7 +4,8 @@ import Glibc
 
 /// What libmicrohttpd's callbacks reach: the handler and the requests under way.
 ///
-/// - Threading: callbacks run on the server's thread; `open`, `isRunning` and `isRefusing` are guarded by `lock`.
+/// - Threading: callbacks run on the server's thread; `open`, `isRunning` and `isRefusing` are guarded by
+///   `lock`.
 @safe final class HTTPServerCore: @unchecked Sendable {
     private let options: HTTPServerOptions
     private let handler: @Sendable (HTTPExchange) -> Void
@@ -29,8 +30,8 @@ import Glibc
     /// The requests under way.
     var openCount: Int { lock.withLock { open.count } }
 
-    /// Answers 503 to everything that waits and to everything that still comes: libmicrohttpd aborts the process when it
-    /// is stopped with a suspended connection.
+    /// Answers 503 to everything that waits and to everything that still comes: libmicrohttpd aborts the
+    /// process when it is stopped with a suspended connection.
     func refuseOpen() {
         let waiting = lock.withLock {
             isRefusing = true

@@ -7,10 +7,11 @@ package enum Health: Sendable, Equatable {
 
 /// The operational paths every Peal process serves.
 ///
-/// `/livez` (internal progress only), `/readyz`, `/healthz` (the same as `/livez`), `/metrics` (Prometheus text) and
-/// `/statusz` (JSON). The closures run on the server's thread and must be quick.
+/// `/livez` (internal progress only), `/readyz`, `/healthz` (the same as `/livez`), `/metrics` (Prometheus
+/// text) and `/statusz` (JSON). The closures run on the server's thread and must be quick.
 package struct HealthEndpoints: Sendable {
-    /// Whether the process makes progress; a failure restarts it, so never depends on Kafka, Redis or a provider.
+    /// Whether the process makes progress; a failure restarts it, so never depends on Kafka, Redis or a
+    /// provider.
     package var live: @Sendable () -> Health
     /// Whether it is ready to take work.
     package var ready: @Sendable () -> Health

@@ -38,7 +38,8 @@ package struct LogFields: Sendable, ExpressibleByDictionaryLiteral {
 
 /// Shortens secrets for log lines.
 package enum Redacted {
-    /// The first 4 and last 4 characters of a device token with `…` between; only `…` when it has fewer than 16.
+    /// The first 4 and last 4 characters of a device token with `…` between; only `…` when it has fewer than
+    /// 16.
     package static func token(_ token: some StringProtocol) -> String {
         guard token.count >= 16 else { return "…" }
         return "\(token.prefix(4))…\(token.suffix(4))"

@@ -2,9 +2,11 @@ import Core
 import EventLoop
 import Glibc
 
-/// Where log lines go: one thread writes them in batches, so that a slow terminal or pipe never holds up a caller.
+/// Where log lines go: one thread writes them in batches, so that a slow terminal or pipe never holds up a
+/// caller.
 ///
-/// - Ownership: `close()` writes what waits and ends the thread; a sink that is dropped without it loses what waits.
+/// - Ownership: `close()` writes what waits and ends the thread; a sink that is dropped without it loses what
+///   waits.
 /// - Threading: any thread may write. A line that finds the queue full is dropped and counted.
 package final class LogSink: Sendable {
     private let queue: BlockingQueue<[UInt8]>
@@ -70,7 +72,8 @@ package final class LogSink: Sendable {
         while written.withLock({ $0 }) < target, Clock.monotonicMs < end { usleep(500) }
     }
 
-    /// Writes what waits within the deadline and ends the thread; later lines are dropped. Calling it twice is fine.
+    /// Writes what waits within the deadline and ends the thread; later lines are dropped. Calling it twice
+    /// is fine.
     package func close(deadlineMs: UInt64 = 1_000) {
         queue.close()
         flush(deadlineMs: deadlineMs)

@@ -4,7 +4,8 @@
 /// log.warning("redis.unavailable", "Redis does not answer; jobs are held.", ["redis.host": .text(host)])
 /// ```
 ///
-/// - Cost: nothing but a comparison below the level; above it a line is built and queued. Not for single notifications.
+/// - Cost: nothing but a comparison below the level; above it a line is built and queued. Not for single
+///   notifications.
 /// - Threading: any.
 package struct Logger: Sendable {
     /// The part of the program that speaks.
@@ -41,8 +42,8 @@ package struct Logger: Sendable {
 
     /// Writes a line.
     ///
-    /// `event` is a stable dotted name, and lines of one event are limited together; `message` is one sentence, without
-    /// secrets and whole device tokens.
+    /// `event` is a stable dotted name, and lines of one event are limited together; `message` is one
+    /// sentence, without secrets and whole device tokens.
     package func log(
         _ level: LogLevel, _ event: String, _ message: @autoclosure () -> String,
         _ details: @autoclosure () -> LogFields = [:]

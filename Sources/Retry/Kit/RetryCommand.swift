@@ -1,0 +1,166 @@
+package import Configuration
+import Decisions
+import EventLoop
+import Glibc
+import HTTPServer
+import Kafka
+import Logging
+package import Terminal
+
+/// The command line of `peal-retry`.
+package enum RetryCommand {
+    /// What it takes.
+    package static let command = Command(
+        "peal-retry",
+        summary: "Gives waiting jobs back to their job topics when they are due.",
+        options: [
+            Option(
+                "config", short: "c", .value("FILE"), environment: "PEAL_CONFIG", help: "configuration file"),
+            Option("brokers", short: "b", .value("HOST:PORT,..."), help: "Kafka's bootstrap servers"),
+            Option("property", short: "X", .values("NAME=VALUE"), help: "A librdkafka property."),
+            Option("tiers", .value("NAME,..."), help: "serve only these retry topics, such as 1s,10s (all)"),
+            Option("http", .value("ADDRESS"), help: "serve /livez, /readyz, /metrics here; off for nowhere"),
+            Option("log-level", .value("LEVEL"), help: "trace to critical, also by part: info,kafka=debug"),
+            Option("json", help: "log JSON lines, also on a terminal"),
+        ],
+        details: """
+            SIGTERM and SIGINT hand over what is due, commit and leave the consumer groups. A stop that hangs is \
+            cut off; nothing is lost by that.
+            """)
+
+    /// Reads the process's command line and serves; the process's exit code.
+    package static func main() -> Int32 { run(Console.arguments(for: command, version: "0.1.0")) }
+
+    /// Serves until SIGINT or SIGTERM; the process's exit code: 0 after a clean stop, 1 when it can't start
+    /// or go on, 64 for a wrong command line, 78 for a wrong configuration (sysexits.h).
+    package static func run(_ arguments: Arguments) -> Int32 {
+        Signals.block([Signals.interrupt, Signals.terminate])
+        Signals.ignorePipe()
+        do {
+            let settings = try Configuration.load(
+                path: arguments.string("config"), environment: Console.environment)
+            return try serve(arguments, settings)
+        } catch let failure as UsageFailure {
+            Console.complain("peal-retry: \(failure.message)")
+            return UsageFailure.exitCode
+        } catch let failure as ConfigurationFailure {
+            Console.complain("peal-retry: \(failure.description)")
+            return 78
+        } catch {
+            Console.complain("peal-retry: \(error)")
+            return 1
+        }
+    }
+
+    private static func serve(_ arguments: Arguments, _ settings: Settings) throws -> Int32 {
+        let retry = try retrySettings(arguments, settings)
+        let levels = try logLevels(arguments, settings)
+        let sink = LogSink.standardError(json: arguments.flag("json") || settings.log.format == .json)
+        let log = Logger("retry", sink: sink, levels: levels)
+        defer { sink.close() }
+        for warning in settings.warnings { log.warning("retry.configuration", warning) }
+        let waiter = try TerminationWaiter()
+        let service = try RetryService.start(retry, log: log)
+        defer { service.stop() }
+        let server = try listen(arguments, settings, service)
+        defer { server?.stop() }
+        log.info(
+            "retry.started", "The retry service is running.",
+            [
+                "kafka.brokers": .text(retry.brokers), "retry.tiers": .number(service.snapshot.tiers.count),
+                "http.port": .number(server?.port ?? 0),
+            ])
+        let signal = waiter.wait { service.hasFailed }
+        startWatchdog(afterMs: retry.drainDeadlineMs + 15_000)
+        log.info(
+            "retry.stopping", signal == 0 ? "A consumer has failed; stopping." : "Asked to stop; draining.",
+            ["signal": .number(signal)])
+        return signal == 0 ? 1 : 0
+    }
+
+    /// The settings with what the command line says on top.
+    package static func retrySettings(
+        _ arguments: Arguments, _ settings: Settings
+    ) throws -> RetrySettings {
+        var retry = try RetrySettings(settings)
+        if let brokers = arguments.string("brokers") { retry.brokers = brokers }
+        retry.kafkaProperties += try arguments.pairs("property")
+        if let tiers = arguments.string("tiers") {
+            let names = tiers.split(separator: ",").map(String.init)
+            let known = retry.tiers.map(\.name)
+            if let unknown = names.first(where: { !known.contains($0) }) {
+                throw UsageFailure(
+                    "--tiers names \"\(unknown)\"; the configured tiers are \(known.joined(separator: ", "))")
+            }
+            retry.servedTiers = Set(names)
+        }
+        return retry
+    }
+
+    private static func logLevels(
+        _ arguments: Arguments, _ settings: Settings
+    ) throws(UsageFailure) -> LogLevels {
+        guard let text = arguments.string("log-level") else {
+            return LogLevels(standard: LogLevel(name: settings.log.level.rawValue) ?? .info)
+        }
+        guard let levels = LogLevels(parsing: text) else {
+            throw UsageFailure("--log-level takes levels such as info or info,kafka=debug, not \"\(text)\"")
+        }
+        return levels
+    }
+
+    private static func listen(
+        _ arguments: Arguments, _ settings: Settings, _ service: RetryService
+    ) throws -> HTTPServer? {
+        var address = settings.http.retry
+        if let text = arguments.string("http") {
+            address = ListenAddress(text)
+            if address == nil, text != "off" {
+                throw UsageFailure("--http takes host:port or off, not \"\(text)\"")
+            }
+        }
+        guard let address else { return nil }
+        return try service.endpoints.serve(
+            HTTPServerOptions(host: address.host, port: UInt16(clamping: address.port)))
+    }
+
+    /// Ends the process when a stop hangs. What was acknowledged is committed or read again: nothing is lost.
+    private static func startWatchdog(afterMs: UInt64) {
+        _ = WorkerThread.start(name: "watchdog") {
+            usleep(UInt32(clamping: afterMs * 1_000))
+            _exit(70)
+        }
+    }
+}
+
+/// Waits for the signals that end the process, or for the service's failure.
+private final class TerminationWaiter: SignalHandler, TimerHandler {
+    private let loop: EventLoop
+    private var source: SignalSource?
+    private var signal: Int32 = 0
+    private var hasFailed: () -> Bool = { false }
+
+    init() throws(SystemFailure) {
+        loop = try EventLoop()
+        source = try SignalSource(
+            loop: loop, signals: [Signals.interrupt, Signals.terminate], handler: self)
+    }
+
+    /// The signal; 0 when the service failed.
+    func wait(orUntil hasFailed: @escaping () -> Bool) -> Int32 {
+        self.hasFailed = hasFailed
+        timerFired(0)
+        if signal == 0, !hasFailed() { loop.run() }
+        return signal
+    }
+
+    func signalled(_ signal: Int32) {
+        self.signal = signal
+        loop.stop()
+    }
+
+    func timerFired(_ tag: UInt64) {
+        if hasFailed() { return loop.stop() }
+        _ = loop.schedule(afterMs: 500, tag: 0, handler: self)
+    }
+}
