@@ -3,8 +3,8 @@ internal import Glibc
 
 /// A `redis-server` process of our own, on loopback and a Unix socket, in a temporary directory.
 ///
-/// - Ownership: the process and the directory end with ``stop()``, with `deinit`, or when this process dies in
-///   any way (a small watcher process waits on a socket for that).
+/// - Ownership: the process and the directory end with ``stop()``, with `deinit`, or when this process dies
+///   in any way (a small watcher process waits on a socket for that).
 /// - Threading: one thread at a time.
 package final class PrivateRedisServer {
     /// What the server keeps across ``start()``s.
@@ -55,7 +55,8 @@ package final class PrivateRedisServer {
     /// Starts the server again after ``kill()``, on the same port and directory.
     package func start() throws(RedisFailure) {
         guard process == nil else { return }
-        // The port is free when it is chosen; if somebody takes it before redis-server does, another is tried.
+        // The port is free when it is chosen; if somebody takes it before redis-server does, another is
+        // tried.
         for attempt in 1...5 {
             if port == 0 { port = Self.freePort() }
             process = Self.spawn(arguments, input: nil, output: directory + "/redis.log")

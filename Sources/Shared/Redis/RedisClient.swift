@@ -4,11 +4,11 @@ package import EventLoop
 /// A pipelining Redis client on an event loop: one connection, replies matched first in, first out.
 ///
 /// Commands are encoded straight into the buffer that is sent, flushed once a turn of the loop or when 64 KiB
-/// have gathered. A command stays in the buffer until its reply is here, so that one whose script the server had
-/// forgotten can be issued again; the order of such a command relative to later ones isn't kept.
+/// have gathered. A command stays in the buffer until its reply is here, so that one whose script the server
+/// had forgotten can be issued again; the order of such a command relative to later ones isn't kept.
 ///
-/// When the connection is lost, what was sent fails with `.connectionLost` or `.timedOut` and what wasn't fails
-/// with `.unavailable` (or is held); the client connects again by itself until ``close()``.
+/// When the connection is lost, what was sent fails with `.connectionLost` or `.timedOut` and what wasn't
+/// fails with `.unavailable` (or is held); the client connects again by itself until ``close()``.
 /// - Ownership: keeps the loop and the handler until ``close()``; the loop keeps the client.
 /// - Threading: the loop's thread.
 /// - Cost: no allocation a command in steady state.

@@ -31,7 +31,8 @@ package struct RedisEndpoint: Sendable, Equatable, CustomStringConvertible {
         self.isEncrypted = isEncrypted
     }
 
-    /// Reads `redis://[[user]:password@]host[:port][/database]`, `rediss://...` or `unix:///path[?db=number]`.
+    /// Reads `redis://[[user]:password@]host[:port][/database]`, `rediss://...` or
+    /// `unix:///path[?db=number]`.
     /// - Throws: `.refused` with the part that is wrong; never with the password.
     package init(url: String) throws(RedisFailure) {
         if let rest = url.dropPrefix("unix://") {

@@ -41,8 +41,8 @@ package struct DedupClaim {
 
 /// What one job wants on its way in, beside the devices, which ``RegistryCommands/devices(_:into:)`` reads.
 ///
-/// A job with neither a delta, a dedup key nor a cap needs no script: ``RegistryCommands/user(_:into:)`` is cheaper.
-/// At most one admission of a recipient may be in flight.
+/// A job with neither a delta, a dedup key nor a cap needs no script: ``RegistryCommands/user(_:into:)`` is
+/// cheaper. At most one admission of a recipient may be in flight.
 @safe
 package struct Admission {
     /// Who it goes to.

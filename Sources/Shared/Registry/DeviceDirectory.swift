@@ -2,9 +2,9 @@ package import Redis
 
 /// Registers and removes devices over a blocking session: for the gateway, tools and tests.
 ///
-/// A token's owner and a recipient's devices lie on different cluster slots, so a registration is several steps.
-/// Their order makes every crash between two of them harmless once the client registers again, which clients do
-/// at each start: the former owner loses the token before the new one gets it.
+/// A token's owner and a recipient's devices lie on different cluster slots, so a registration is several
+/// steps. Their order makes every crash between two of them harmless once the client registers again, which
+/// clients do at each start: the former owner loses the token before the new one gets it.
 /// - Threading: that of its session.
 package struct DeviceDirectory {
     /// Recipients unheard of for so long are forgotten: 270 days.
@@ -21,7 +21,8 @@ package struct DeviceDirectory {
         self.maximumDevices = max(1, maximumDevices)
     }
 
-    /// Registers a device, or refreshes its registration; a token that another recipient or device had moves here.
+    /// Registers a device, or refreshes its registration; a token that another recipient or device had moves
+    /// here.
     /// - Throws: `.refused` when the device id or the token can't be used, else what Redis says.
     package func register(
         recipient: String, device: String, _ record: DeviceRecord
@@ -92,8 +93,8 @@ package struct DeviceDirectory {
         }
     }
 
-    /// Writes the record and gives up the tokens that went with it: the device's former one, and that of a device
-    /// that had to make room.
+    /// Writes the record and gives up the tokens that went with it: the device's former one, and that of a
+    /// device that had to make room.
     private func put(
         _ recipient: String, _ device: String, _ record: DeviceRecord, _ encoded: [UInt8]
     ) throws(RedisFailure) {
@@ -170,8 +171,8 @@ package struct DeviceDirectory {
         }.integer ?? 0
     }
 
-    /// Sets the unread counter as of the client's time and gives the result; an older statement than the last is
-    /// ignored, 0 is never older.
+    /// Sets the unread counter as of the client's time and gives the result; an older statement than the last
+    /// is ignored, 0 is never older.
     @discardableResult
     package func setUnread(
         _ count: Int64, asOfMs: Int64 = 0, of recipient: String

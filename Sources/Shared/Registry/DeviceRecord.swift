@@ -114,7 +114,8 @@ package struct DeviceRecord: Sendable, Equatable {
         return (Array(text.utf8), false)
     }
 
-    /// The name of a token in the key of its owner: SHA-256 in hexadecimal over the token as the provider wants it.
+    /// The name of a token in the key of its owner: SHA-256 in hexadecimal over the token as the provider
+    /// wants it.
     package static func tokenDigest(_ token: String, _ platform: DevicePlatform) -> String {
         Hex.encode(SHA256.hash(text: platform == .ios ? token.lowercased() : token))
     }

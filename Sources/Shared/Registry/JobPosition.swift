@@ -2,7 +2,8 @@ package import Core
 
 /// Where a job's record lies in the log, with its timestamp.
 ///
-/// Offsets are comparable within one partition and one life of a topic only; the timestamp tells the lives apart.
+/// Offsets are comparable within one partition and one life of a topic only; the timestamp tells the lives
+/// apart.
 package struct JobPosition: Sendable, Equatable {
     /// A letter for the lane, for example `n` for normal; jobs of one lane and recipient come in order.
     package var lane: UInt8

@@ -1,7 +1,7 @@
 /// What a recipient wants, in the form that the HTTP API takes it and tools show it.
 ///
-/// In Redis it is the field `prefs` of the user's hash: `muted=<ms>;kinds=<a,b>;quiet=<22:00-07:00>;zone=<name>`,
-/// each part left out when it is empty.
+/// In Redis it is the field `prefs` of the user's hash:
+/// `muted=<ms>;kinds=<a,b>;quiet=<22:00-07:00>;zone=<name>`, each part left out when it is empty.
 package struct Preferences: Sendable, Equatable {
     /// Milliseconds since 1970 until when everything is muted; nil when nothing is, `Int64.max` for ever.
     package var mutedUntilMs: Int64?

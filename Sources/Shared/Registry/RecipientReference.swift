@@ -40,8 +40,8 @@ package struct RecipientReference {
 
 /// The keys of the documented Redis interface, appended piece by piece.
 ///
-/// Everything about a recipient carries the hash tag `{app:recipient}`, so that one recipient lives on one cluster
-/// slot and a script may name all its keys.
+/// Everything about a recipient carries the hash tag `{app:recipient}`, so that one recipient lives on one
+/// cluster slot and a script may name all its keys.
 package enum RegistryKeys {
     /// `{app:recipient}`.
     @inlinable static func tag(_ of: RecipientReference, into out: inout ByteBuffer) {

@@ -30,7 +30,8 @@ package enum RegistryCommands {
         out.argument(decimal: isDone ? claim.milliseconds : 0)
     }
 
-    /// Claims a retry hop for the record at `position`; the reply is 1 (ours) or 0 (a second copy of the hop).
+    /// Claims a retry hop for the record at `position`; the reply is 1 (ours) or 0 (a second copy of the
+    /// hop).
     package static func claimHop(
         of recipient: RecipientReference, origin: UnsafeRawBufferPointer, attempt: UInt32,
         position: JobPosition,
@@ -88,7 +89,8 @@ package enum RegistryCommands {
         out.argument(decimal: delta)
     }
 
-    /// Sets the unread counter as of the client's time (0: whenever); the reply is the count and 1 if it was set.
+    /// Sets the unread counter as of the client's time (0: whenever); the reply is the count and 1 if it was
+    /// set.
     package static func setUnread(
         _ count: Int64, asOfMs: Int64, of recipient: RecipientReference, into out: inout RedisCommandBuffer
     ) {
@@ -98,8 +100,8 @@ package enum RegistryCommands {
         out.argument(decimal: max(0, asOfMs))
     }
 
-    /// Leases up to `wanted` tokens of a provider's quota; the reply is the tokens given and the milliseconds until
-    /// there is one.
+    /// Leases up to `wanted` tokens of a provider's quota; the reply is the tokens given and the milliseconds
+    /// until there is one.
     package static func takeTokens(
         app: String, provider: String, perSecond: Int64, capacity: Int64, wanted: Int64,
         into out: inout RedisCommandBuffer

@@ -12,16 +12,16 @@ package enum RegistryScripts {
     ///
     /// It doesn't read the devices: that costs a script three times what it costs a plain command.
     /// - Keys: user, then the dedup key (flag 2), then the cap (flag 4).
-    /// - Arguments: flags (1 count, 2 dedup, 4 cap, 8 charge the cap although the job was seen), the position's
-    ///   field, topic and partition, offset, record timestamp, unread delta; with flag 2 the job's identity and the
-    ///   claim's milliseconds; with flag 4 the microseconds a notification and the burst.
-    /// - Returns: `{verdict}` for 1 this very job is done, 2 its key is done by another job, 3 claimed by another;
-    ///   else `{verdict, unread, seen, preferences, wait ms}` for 0 go ahead and 4 capped.
+    /// - Arguments: flags (1 count, 2 dedup, 4 cap, 8 charge the cap although the job was seen), the
+    ///   position's field, topic and partition, offset, record timestamp, unread delta; with flag 2 the job's
+    ///   identity and the claim's milliseconds; with flag 4 the microseconds a notification and the burst.
+    /// - Returns: `{verdict}` for 1 this very job is done, 2 its key is done by another job, 3 claimed by
+    ///   another; else `{verdict, unread, seen, preferences, wait ms}` for 0 go ahead and 4 capped.
     ///
-    /// A position is "partition offset timestamp latest": the last counted record and the latest timestamp counted
-    /// in this life of the topic. A record is one that was counted before when it is that very record, or when it
-    /// lies before it and isn't younger than anything counted; a smaller offset that is younger comes from a topic
-    /// that was made again.
+    /// A position is "partition offset timestamp latest": the last counted record and the latest timestamp
+    /// counted in this life of the topic. A record is one that was counted before when it is that very
+    /// record, or when it lies before it and isn't younger than anything counted; a smaller offset that is
+    /// younger comes from a topic that was made again.
     package static let admit = RedisScript(
         name: "admit",
         source: """
@@ -100,8 +100,8 @@ package enum RegistryScripts {
 
     /// Marks a claimed dedup key as done, or gives it back when the job failed for good.
     ///
-    /// - Keys: dedup. Arguments: the job's identity, milliseconds to remember (0: give back). Returns: 1, or 0 when
-    ///   the key isn't this job's.
+    /// - Keys: dedup. Arguments: the job's identity, milliseconds to remember (0: give back). Returns: 1, or
+    ///   0 when the key isn't this job's.
     package static let settleDedup = RedisScript(
         name: "settle_dedup",
         source: """
@@ -169,7 +169,8 @@ package enum RegistryScripts {
 
     /// Claims a retry hop for a record; the record that claimed it may do so again (it is being redelivered).
     ///
-    /// - Keys: hop. Arguments: the record's identity, milliseconds to keep. Returns: 1 ours, 0 another record's.
+    /// - Keys: hop. Arguments: the record's identity, milliseconds to keep. Returns: 1 ours, 0 another
+    ///   record's.
     package static let claimHop = RedisScript(
         name: "claim_hop",
         source: """
@@ -202,8 +203,8 @@ package enum RegistryScripts {
     /// Appends an entry to an app's stream, unless another pod did within the interval.
     ///
     /// - Keys: stream, totals. Arguments: interval ms, the most entries, then the fields of the totals.
-    /// - Returns: 1 appended, 0 not due. Each entry has every field twice: `name` counts since the entry before,
-    ///   `name_total` since the beginning.
+    /// - Returns: 1 appended, 0 not due. Each entry has every field twice: `name` counts since the entry
+    ///   before, `name_total` since the beginning.
     package static let tickTimeSeries = RedisScript(
         name: "tick_time_series",
         source: """

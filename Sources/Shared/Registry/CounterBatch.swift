@@ -1,0 +1,124 @@
+package import Redis
+
+/// The fields of the live counters.
+///
+/// Outcomes have the names of the outcome events; on top come what happens on the way, and `reason:<name>` for each
+/// reason of a failure.
+package enum CounterFields {
+    /// What every stream entry and every dashboard may count on.
+    package static let standard = [
+        "jobs", "accepted", "expired", "muted", "capped", "duplicate", "no_device", "invalid_token",
+        "rejected",
+        "dead", "cancelled", "sent", "failed", "retried", "tokens_removed",
+    ]
+}
+
+/// Counts of a second or so, on their way to the live counters in Redis.
+///
+/// Counting is an addition in an array. The counters are statistics: a flush whose outcome is unknown isn't repeated.
+/// - Threading: one thread; each shard has one.
+package struct CounterBatch {
+    /// Seconds that the counters of a minute are kept: two days.
+    package static let keepSeconds: Int64 = 172_800
+    private let apps: [String]
+    private let fields: [String]
+    private var counts: [UInt64]
+    private var isTouched: [Bool]
+    private var touched: [Int] = []
+
+    /// Makes a batch for these apps and fields, which are counted by their index.
+    package init(apps: [String], fields: [String]) {
+        self.apps = apps
+        self.fields = fields
+        counts = Array(repeating: 0, count: apps.count * fields.count)
+        isTouched = Array(repeating: false, count: apps.count)
+    }
+
+    /// Whether there is nothing to flush.
+    package var isEmpty: Bool { touched.isEmpty }
+
+    /// Counts; an app or a field that doesn't exist is ignored.
+    package mutating func add(app: Int, field: Int, _ count: UInt64 = 1) {
+        guard app >= 0, app < apps.count, field >= 0, field < fields.count, count > 0 else { return }
+        counts[app * fields.count + field] &+= count
+        if !isTouched[app] {
+            isTouched[app] = true
+            touched.append(app)
+        }
+    }
+
+    /// Hands one command after the other to `issue`, which says whether it was taken. What wasn't stays counted.
+    ///
+    /// Each count goes to `peal:stat:{app}:<minute>`, `peal:total:{app}` and the same of all apps, `{*}`.
+    /// - Parameter minute: minutes since 1970.
+    package mutating func flush(
+        minute: Int64, _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool
+    ) {
+        var sums = [UInt64](repeating: 0, count: fields.count)
+        var isTaken = true
+        var rest: [Int] = []
+        for app in touched {
+            if isTaken { isTaken = flush(app: app, minute, &sums, issue) }
+            if isTaken { isTouched[app] = false } else { rest.append(app) }
+        }
+        touched = rest
+        write(app: "*", sums, minute, issue)
+    }
+
+    private mutating func flush(
+        app: Int, _ minute: Int64, _ sums: inout [UInt64],
+        _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool
+    ) -> Bool {
+        let base = app * fields.count
+        for field in fields.indices where counts[base + field] > 0 {
+            let count = counts[base + field]
+            guard increment(app: apps[app], field, count, minute, issue) else { return false }
+            sums[field] &+= count
+            counts[base + field] = 0
+        }
+        return expire(app: apps[app], minute, issue)
+    }
+
+    /// The total is asked for first and the minute follows: after a refusal the count stays whole for the next time.
+    private func increment(
+        app: String, _ field: Int, _ count: UInt64, _ minute: Int64,
+        _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool
+    ) -> Bool {
+        let value = Int64(clamping: count)
+        let name = fields[field]
+        guard issue({ Self.increment(RegistryKeys.totals(app: app), name, value, &$0) }) else { return false }
+        _ = issue { Self.increment(RegistryKeys.statistics(app: app, minute: minute), name, value, &$0) }
+        return true
+    }
+
+    private func expire(
+        app: String, _ minute: Int64, _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool
+    ) -> Bool {
+        issue { out in
+            out.begin(3)
+            out.argument("EXPIRE")
+            out.argument(text: RegistryKeys.statistics(app: app, minute: minute))
+            out.argument(decimal: Self.keepSeconds)
+        }
+    }
+
+    private func write(
+        app: String, _ sums: [UInt64], _ minute: Int64, _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool
+    ) {
+        var isAny = false
+        for field in fields.indices where sums[field] > 0 {
+            isAny = increment(app: app, field, sums[field], minute, issue) || isAny
+        }
+        if isAny { _ = expire(app: app, minute, issue) }
+    }
+
+    private static func increment(
+        _ key: String, _ field: String, _ count: Int64, _ out: inout RedisCommandBuffer
+    ) {
+        out.begin(4)
+        out.argument("HINCRBY")
+        out.argument(text: key)
+        out.argument(text: field)
+        out.argument(decimal: count)
+    }
+}
