@@ -149,6 +149,34 @@ import Testing
         try withJob(try line(without)) { #expect($0.id?.string == "NEW") }
     }
 
+    @Test func `A broadcast becomes a recipient's job with another id and nothing else changed`() throws {
+        func line(_ text: String) throws -> String {
+            try withJob(text) { job in
+                var buffer = ByteBuffer()
+                Array("a\"é".utf8).withUnsafeBytes { recipient in
+                    Array("NEW".utf8).withUnsafeBytes {
+                        JobLine.append(job, forRecipient: recipient, withID: $0, to: &buffer)
+                    }
+                }
+                return buffer.text
+            }
+        }
+        let to = #"{"recipient":"a\"é"}"#
+        #expect(
+            try line(#" { "id":"old" ,"app":"a", "to" : {"all":true} ,"body":"b\u00e9"}"#)
+                == #" { "id":"NEW" ,"app":"a", "to" : "# + to + #" ,"body":"b\u00e9"}"#)
+        #expect(
+            try line(#"{"to":{"topic":"t"},"app":"a","body":"b","id":"old"}"#)
+                == #"{"to":"# + to + #","app":"a","body":"b","id":"NEW"}"#)
+        #expect(
+            try line(#"{"app":"a","to":{"all":true},"body":"b"}"#)
+                == #"{"id":"NEW","app":"a","to":"# + to + #","body":"b"}"#)
+        try withJob(try line(job(#""body":"b""#, to: #"{"topic":"t"}"#))) {
+            #expect($0.recipient?.string == "a\"é")
+            #expect($0.id?.string == "NEW")
+        }
+    }
+
     @Test func `Empty texts count as not given`() throws {
         try withJob(job(#""title":"","body":"b""#)) {
             #expect($0.title == nil)
@@ -158,7 +186,14 @@ import Testing
 
     @Test func `The deadline follows from ttl or expires_at`() throws {
         try withJob(job(#""body":"b","ttl":60"#)) { #expect($0.deadlineMs(publishedAtMs: 1000) == 61_000) }
-        try withJob(job(#""body":"b""#)) { #expect($0.deadlineMs(publishedAtMs: 1000) == nil) }
+        try withJob(job(#""body":"b""#)) {
+            #expect($0.deadlineMs(publishedAtMs: 1000) == nil)
+            #expect(!$0.isImmediate)
+        }
+        try withJob(job(#""body":"b","ttl":0"#)) {
+            #expect($0.isImmediate)
+            #expect($0.deadlineMs(publishedAtMs: 1000) == 61_000)
+        }
         try withJob(job(#""body":"b","expires_at":"1970-01-01T00:00:09Z""#)) {
             #expect($0.deadlineMs(publishedAtMs: 1000) == 9000)
         }

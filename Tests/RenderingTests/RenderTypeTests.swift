@@ -81,6 +81,9 @@ import Testing
                 try fcm(text, Self.plain, expiresAtMs: now + left).body.contains(
                     "\"android\":{\"priority\":\"HIGH\",\"ttl\":\"\(ttl)\"}"))
         }
+        let immediate = job(#""body":"b","ttl":0"#)
+        #expect(try apns(immediate, Self.plain, expiresAtMs: now + 60_000).head.expiration == 0)
+        #expect(try fcm(immediate, Self.plain, expiresAtMs: now + 60_000).body.contains("\"ttl\":\"0s\""))
         #expect(try fcm(text, Self.plain, expiresAtMs: .max).body.contains("\"ttl\":\"2419200s\""))
     }
 

@@ -62,6 +62,8 @@ package struct Job: BitwiseCopyable {
     @usableFromInline var appSpan = JobSpan()
     /// The recipient, the token or the topic of `to`: a job names one of them.
     @usableFromInline var toSpan = JobSpan()
+    /// The whole value of `to`, for ``JobLine``.
+    var targetSpan = JobSpan()
     @usableFromInline var devicesSpan = JobSpan()
     @usableFromInline var titleSpan = JobSpan()
     @usableFromInline var subtitleSpan = JobSpan()
@@ -142,11 +144,11 @@ package struct Job: BitwiseCopyable {
     @inlinable package var url: JSONText? { text(urlSpan, .url) }
     /// The sound's name; nil when there is none or it is an object.
     @inlinable package var sound: JSONText? {
-        flags.contains(.soundIsObject) ? nil : text(soundSpan, .sound)
+        flags.has(.soundIsObject) ? nil : text(soundSpan, .sound)
     }
     /// The sound of a critical alert, an object, when it is one.
     @inlinable package var criticalSound: JSONSlice? {
-        flags.contains(.soundIsObject) ? object(soundSpan) : nil
+        flags.has(.soundIsObject) ? object(soundSpan) : nil
     }
     /// The sender's own members: an object.
     @inlinable package var data: JSONSlice? { object(dataSpan) }
@@ -161,9 +163,9 @@ package struct Job: BitwiseCopyable {
     /// What the sender sealed; only with ``JobType/encrypted``.
     @inlinable package var message: JSONText? { text(messageSpan, .message) }
     /// The tag that goes with ``message``, a string.
-    @inlinable package var tag: JSONText? { flags.contains(.tagIsNumber) ? nil : text(tagSpan, .tag) }
+    @inlinable package var tag: JSONText? { flags.has(.tagIsNumber) ? nil : text(tagSpan, .tag) }
     /// The tag that goes with ``message``, when it is a number.
-    @inlinable package var numericTag: JSONSlice? { flags.contains(.tagIsNumber) ? object(tagSpan) : nil }
+    @inlinable package var numericTag: JSONSlice? { flags.has(.tagIsNumber) ? object(tagSpan) : nil }
     /// `apns.headers`: an object of strings.
     @inlinable package var apnsHeaders: JSONSlice? { object(headersSpan) }
     /// `apns.payload`: an object, merged into what is rendered for APNs.
@@ -182,17 +184,24 @@ package struct Job: BitwiseCopyable {
     }
 
     /// Whether the badge belongs in what is sent: the job counts something or is about nothing else.
-    @inlinable package var wantsBadge: Bool { flags.contains(.hasUnread) || type == .badge }
+    @inlinable package var wantsBadge: Bool { flags.has(.hasUnread) || type == .badge }
+
+    /// Whether the job is for now or never: `ttl` 0. The providers are told not to store it.
+    @inlinable package var isImmediate: Bool { flags.has(.hasTTL) && ttlSeconds == 0 }
+
+    /// How long a job with `ttl` 0 may take to reach the provider, in milliseconds.
+    package static let immediateGraceMs: Int64 = 60_000
 
     /// When the job stops being worth sending, milliseconds since 1970.
     /// - Parameter publishedAtMs: when it was published; `ttl` counts from then, or from `send_at` when that
     ///   is given.
     /// - Returns: the deadline, or nil when there is none.
     @inlinable package func deadlineMs(publishedAtMs: Int64) -> Int64? {
-        if flags.contains(.hasExpiresAt) { return expiresAtMs }
-        guard flags.contains(.hasTTL) else { return nil }
-        let from = flags.contains(.hasSendAt) ? max(sendAtMs, publishedAtMs) : publishedAtMs
-        let (sum, overflow) = from.addingReportingOverflow(Int64(ttlSeconds) * 1000)
+        if flags.has(.hasExpiresAt) { return expiresAtMs }
+        guard flags.has(.hasTTL) else { return nil }
+        let from = flags.has(.hasSendAt) ? max(sendAtMs, publishedAtMs) : publishedAtMs
+        let wait = ttlSeconds == 0 ? Job.immediateGraceMs : Int64(ttlSeconds) * 1000
+        let (sum, overflow) = from.addingReportingOverflow(wait)
         return overflow ? Int64.max : sum
     }
 

@@ -95,32 +95,35 @@ package struct JobFlags: OptionSet, BitwiseCopyable, Sendable {
     package let rawValue: UInt32
     @inlinable package init(rawValue: UInt32) { self.rawValue = rawValue }
 
+    /// Whether all of `flags` are set: `contains` without the generic call.
+    @inlinable package func has(_ flags: Self) -> Bool { rawValue & flags.rawValue == flags.rawValue }
+
     /// `type` was written, not derived.
-    package static let typeGiven = JobFlags(rawValue: 1 << 0)
+    @inlinable package static var typeGiven: JobFlags { JobFlags(rawValue: 1 << 0) }
     /// `priority` was written.
-    package static let priorityGiven = JobFlags(rawValue: 1 << 1)
+    @inlinable package static var priorityGiven: JobFlags { JobFlags(rawValue: 1 << 1) }
     /// `ttl` was written.
-    package static let hasTTL = JobFlags(rawValue: 1 << 2)
+    @inlinable package static var hasTTL: JobFlags { JobFlags(rawValue: 1 << 2) }
     /// `unread` was written.
-    package static let hasUnread = JobFlags(rawValue: 1 << 3)
+    @inlinable package static var hasUnread: JobFlags { JobFlags(rawValue: 1 << 3) }
     /// `send_at` was written.
-    package static let hasSendAt = JobFlags(rawValue: 1 << 4)
+    @inlinable package static var hasSendAt: JobFlags { JobFlags(rawValue: 1 << 4) }
     /// `expires_at` was written.
-    package static let hasExpiresAt = JobFlags(rawValue: 1 << 5)
+    @inlinable package static var hasExpiresAt: JobFlags { JobFlags(rawValue: 1 << 5) }
     /// `push.playNotificationSound` is false.
-    package static let mute = JobFlags(rawValue: 1 << 6)
+    @inlinable package static var mute: JobFlags { JobFlags(rawValue: 1 << 6) }
     /// `push.showNotification` is false: the text goes along as data and nothing is shown.
-    package static let hidden = JobFlags(rawValue: 1 << 7)
+    @inlinable package static var hidden: JobFlags { JobFlags(rawValue: 1 << 7) }
     /// `sound` is an object (a critical alert), not a word.
-    package static let soundIsObject = JobFlags(rawValue: 1 << 8)
+    @inlinable package static var soundIsObject: JobFlags { JobFlags(rawValue: 1 << 8) }
     /// `tag` is a number, not a string.
-    package static let tagIsNumber = JobFlags(rawValue: 1 << 9)
+    @inlinable package static var tagIsNumber: JobFlags { JobFlags(rawValue: 1 << 9) }
     /// Every value in `data` is a string.
-    package static let dataIsAllStrings = JobFlags(rawValue: 1 << 10)
+    @inlinable package static var dataIsAllStrings: JobFlags { JobFlags(rawValue: 1 << 10) }
     /// `push.playNotificationSound` is true.
-    package static let playSound = JobFlags(rawValue: 1 << 11)
+    @inlinable package static var playSound: JobFlags { JobFlags(rawValue: 1 << 11) }
     /// `to.environment` was written.
-    package static let environmentGiven = JobFlags(rawValue: 1 << 12)
+    @inlinable package static var environmentGiven: JobFlags { JobFlags(rawValue: 1 << 12) }
 }
 
 /// The names that payload profiles write, as far as a job's `data` already holds them.
@@ -131,26 +134,29 @@ package struct DataKeys: OptionSet, BitwiseCopyable, Sendable {
     package let rawValue: UInt32
     @inlinable package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    package static let source = DataKeys(rawValue: 1 << 0)
-    package static let conversationId = DataKeys(rawValue: 1 << 1)
-    package static let messageId = DataKeys(rawValue: 1 << 2)
-    package static let unread = DataKeys(rawValue: 1 << 3)
-    package static let title = DataKeys(rawValue: 1 << 4)
-    package static let body = DataKeys(rawValue: 1 << 5)
-    package static let image = DataKeys(rawValue: 1 << 6)
-    package static let appId = DataKeys(rawValue: 1 << 7)
-    package static let notificationId = DataKeys(rawValue: 1 << 8)
-    package static let targetURL = DataKeys(rawValue: 1 << 9)
-    package static let kind = DataKeys(rawValue: 1 << 10)
-    package static let dedupKey = DataKeys(rawValue: 1 << 11)
-    package static let url = DataKeys(rawValue: 1 << 12)
-    package static let message = DataKeys(rawValue: 1 << 13)
-    package static let topic = DataKeys(rawValue: 1 << 14)
-    package static let tag = DataKeys(rawValue: 1 << 15)
-    package static let senderAvatar = DataKeys(rawValue: 1 << 16)
-    package static let avatar = DataKeys(rawValue: 1 << 17)
-    package static let channelId = DataKeys(rawValue: 1 << 18)
-    package static let fcmOptions = DataKeys(rawValue: 1 << 19)
-    package static let concierge = DataKeys(rawValue: 1 << 20)
-    package static let subtitle = DataKeys(rawValue: 1 << 21)
+    /// Whether all of `flags` are set: `contains` without the generic call.
+    @inlinable package func has(_ flags: Self) -> Bool { rawValue & flags.rawValue == flags.rawValue }
+
+    @inlinable package static var source: DataKeys { DataKeys(rawValue: 1 << 0) }
+    @inlinable package static var conversationId: DataKeys { DataKeys(rawValue: 1 << 1) }
+    @inlinable package static var messageId: DataKeys { DataKeys(rawValue: 1 << 2) }
+    @inlinable package static var unread: DataKeys { DataKeys(rawValue: 1 << 3) }
+    @inlinable package static var title: DataKeys { DataKeys(rawValue: 1 << 4) }
+    @inlinable package static var body: DataKeys { DataKeys(rawValue: 1 << 5) }
+    @inlinable package static var image: DataKeys { DataKeys(rawValue: 1 << 6) }
+    @inlinable package static var appId: DataKeys { DataKeys(rawValue: 1 << 7) }
+    @inlinable package static var notificationId: DataKeys { DataKeys(rawValue: 1 << 8) }
+    @inlinable package static var targetURL: DataKeys { DataKeys(rawValue: 1 << 9) }
+    @inlinable package static var kind: DataKeys { DataKeys(rawValue: 1 << 10) }
+    @inlinable package static var dedupKey: DataKeys { DataKeys(rawValue: 1 << 11) }
+    @inlinable package static var url: DataKeys { DataKeys(rawValue: 1 << 12) }
+    @inlinable package static var message: DataKeys { DataKeys(rawValue: 1 << 13) }
+    @inlinable package static var topic: DataKeys { DataKeys(rawValue: 1 << 14) }
+    @inlinable package static var tag: DataKeys { DataKeys(rawValue: 1 << 15) }
+    @inlinable package static var senderAvatar: DataKeys { DataKeys(rawValue: 1 << 16) }
+    @inlinable package static var avatar: DataKeys { DataKeys(rawValue: 1 << 17) }
+    @inlinable package static var channelId: DataKeys { DataKeys(rawValue: 1 << 18) }
+    @inlinable package static var fcmOptions: DataKeys { DataKeys(rawValue: 1 << 19) }
+    @inlinable package static var concierge: DataKeys { DataKeys(rawValue: 1 << 20) }
+    @inlinable package static var subtitle: DataKeys { DataKeys(rawValue: 1 << 21) }
 }

@@ -20,14 +20,20 @@ package final class JobParser {
     package static let maximumDevices = 256
 
     private let indexer: OpaquePointer
+    private let names: UnsafeMutablePointer<JobToken>
 
     /// Makes a parser; nil when there is no memory for its index (about 300 KiB).
     package init?() {
         guard let indexer = unsafe peal_json_new(Self.maximumBytes + 1) else { return nil }
         unsafe self.indexer = indexer
+        unsafe names = .allocate(capacity: Self.maximumDataMembers)
+        unsafe names.initialize(repeating: JobToken(), count: Self.maximumDataMembers)
     }
 
-    deinit { unsafe peal_json_free(indexer) }
+    deinit {
+        unsafe peal_json_free(indexer)
+        unsafe names.deallocate()
+    }
 
     /// The instruction set that simdjson chose on this machine.
     package static var kernel: String { unsafe String(cString: peal_json_kernel()) }
@@ -53,7 +59,7 @@ package final class JobParser {
         if status != 0 { return Self.fault(ofStatus: status) }
         var walk = unsafe JobWalk(
             bytes: value, offsets: index.offsets, count: Int(index.count),
-            hasEscapes: memchr(base, 0x5C, value.count) != nil)
+            hasEscapes: memchr(base, 0x5C, value.count) != nil, names: names)
         return walk.run(&job) ? nil : walk.fault
     }
 

@@ -10,11 +10,10 @@ extension JobWalk {
         guard openObject("data", isEmpty: &isEmpty) else { return false }
         var allStrings = true
         if !isEmpty {
-            var names = NameSet()
+            var known = NameSet()
             var name = JobToken()
             var member = JobToken()
             repeat {
-                let nameIndex = at
                 guard string(&name), dataName(name, &job), colon() else { return false }
                 let first = peek
                 if first != UInt8(ascii: "\"") { allStrings = false }
@@ -23,16 +22,18 @@ extension JobWalk {
                         .nullValue, "data." + printable(name), "A data member is null; leave it out instead.")
                 }
                 guard value(&member, depth: 3) else { return false }
-                if names.mayHold(text(name)), isRepeated(name, before: nameIndex) {
+                let index = Int(job.dataCount)
+                if known.mayHold(text(name)), isRepeated(name, among: index) {
                     return fail(
                         .duplicateField, "data." + printable(name), "The member is there twice; keep one.")
                 }
-                job.dataCount += 1
-                guard job.dataCount <= JobParser.maximumDataMembers else {
+                guard index < JobParser.maximumDataMembers else {
                     return fail(
                         .outOfRange, "data",
                         "data may have \(JobParser.maximumDataMembers) members; nest them.")
                 }
+                unsafe names[index] = name
+                job.dataCount += 1
             } while take(UInt8(ascii: ","))
             guard closeObject() else { return false }
         }
@@ -41,26 +42,11 @@ extension JobWalk {
         return true
     }
 
-    /// Whether an earlier member of `data` has the same name. Only asked when a hash says that it may be so.
-    private func isRepeated(_ name: JobToken, before index: Int) -> Bool {
-        var first = index
-        var depth = 0
-        // Back to the opening brace of data, then forwards over the names before this one.
-        while first > 0 {
-            first -= 1
-            switch unsafe bytes[offset(first)] {
-            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth += 1
-            case UInt8(ascii: "{"), UInt8(ascii: "["): depth -= 1
-            default: break
-            }
-            if depth < 0 { break }
-        }
-        let members = unsafe UnsafeRawBufferPointer(rebasing: bytes[offset(first)..<name.start - 1])
-        var walk = unsafe JSONMembers(members)
+    /// Whether one of the first `count` members of `data` has the same name. Only asked when a hash says that
+    /// it may be so.
+    private func isRepeated(_ name: JobToken, among count: Int) -> Bool {
         let text = text(name)
-        while let member = walk.next() {
-            if member.name.equals(text) { return true }
-        }
+        for index in 0..<count where self.text(unsafe names[index]).equals(text) { return true }
         return false
     }
 

@@ -9,7 +9,7 @@ extension JobWalk {
         guard seen & JobField.to.bit != 0 else {
             return fail(.missingField, "to", "The job is for nobody; add \"to\" with a recipient or a token.")
         }
-        if !job.flags.contains(.typeGiven) { deriveType(&job) }
+        if !job.flags.has(.typeGiven) { deriveType(&job) }
         guard settleType(job), settleSound(job), settlePriority(&job), settleTimes(job) else { return false }
         return settleTarget(job)
     }
@@ -25,7 +25,7 @@ extension JobWalk {
             job.type = .encrypted
         } else if job.dataCount > 0 {
             job.type = .background
-        } else if job.flags.contains(.hasUnread) {
+        } else if job.flags.has(.hasUnread) {
             job.type = .badge
         }
     }
@@ -46,7 +46,7 @@ extension JobWalk {
         if job.tagSpan.length > 0, job.type != .encrypted {
             return contradiction("tag", "tag belongs to a sealed message; put it into data otherwise.")
         }
-        if job.flags.contains(.hidden), job.type != .alert || job.flags.contains(.typeGiven) {
+        if job.flags.has(.hidden), job.type != .alert || job.flags.has(.typeGiven) {
             return contradiction(
                 "push.showNotification", "showNotification false needs an alert whose type isn't written out."
             )
@@ -86,13 +86,13 @@ extension JobWalk {
     }
 
     private mutating func settleSound(_ job: Job) -> Bool {
-        guard job.flags.contains(.mute), has(.sound) else { return true }
+        guard job.flags.has(.mute), has(.sound) else { return true }
         return contradiction("sound", "The job names a sound and says not to play it; leave one out.")
     }
 
     private mutating func settlePriority(_ job: inout Job) -> Bool {
-        let quiet = job.type == .background || job.flags.contains(.hidden)
-        if !job.flags.contains(.priorityGiven) {
+        let quiet = job.type == .background || job.flags.has(.hidden)
+        if !job.flags.has(.priorityGiven) {
             job.priority = quiet ? .normal : job.type.defaultPriority
         } else if quiet, job.priority == .high {
             return contradiction("priority", "What shows nothing can't have priority high (10); use normal.")
@@ -111,13 +111,13 @@ extension JobWalk {
     }
 
     private mutating func settleTimes(_ job: Job) -> Bool {
-        if job.flags.contains(.hasTTL), job.flags.contains(.hasExpiresAt) {
+        if job.flags.has(.hasTTL), job.flags.has(.hasExpiresAt) {
             return contradiction("ttl", "ttl and expires_at say the same thing; leave one out.")
         }
-        if job.flags.contains([.hasSendAt, .hasExpiresAt]), job.expiresAtMs <= job.sendAtMs {
+        if job.flags.has(.hasSendAt), job.flags.has(.hasExpiresAt), job.expiresAtMs <= job.sendAtMs {
             return contradiction("expires_at", "The job expires before it is sent; move one of the times.")
         }
-        if job.type == .pushtotalk, job.ttlSeconds > 0 || job.flags.contains(.hasExpiresAt) {
+        if job.type == .pushtotalk, job.ttlSeconds > 0 || job.flags.has(.hasExpiresAt) {
             return contradiction("ttl", "A pushtotalk job isn't stored; leave out ttl and expires_at.")
         }
         return true
@@ -125,7 +125,7 @@ extension JobWalk {
 
     private mutating func settleTarget(_ job: Job) -> Bool {
         if job.target == .token {
-            if job.flags.contains(.hasUnread) || job.type == .badge {
+            if job.flags.has(.hasUnread) || job.type == .badge {
                 return contradiction("unread", "A counter belongs to a recipient; a token has none.")
             }
             if job.type.isAppleOnly, job.platform != .ios {

@@ -24,6 +24,7 @@ extension JobWalk {
 
     mutating func to(_ job: inout Job) -> Bool {
         var isEmpty = false
+        let start = position
         guard openObject("to", isEmpty: &isEmpty) else { return false }
         var target = Target()
         if !isEmpty {
@@ -33,6 +34,7 @@ extension JobWalk {
             } while take(UInt8(ascii: ","))
             guard closeObject() else { return false }
         }
+        job.targetSpan = JobToken(start: start, end: offset(at - 1) + 1).span
         return settle(target, &job)
     }
 

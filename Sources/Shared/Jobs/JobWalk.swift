@@ -19,6 +19,8 @@ struct JobWalk {
     let offsets: UnsafePointer<UInt32>?
     let count: Int
     let hasEscapes: Bool
+    /// Room for the names of `data`'s members, owned by the parser.
+    let names: UnsafeMutablePointer<JobToken>
     /// The index of the next token.
     var at = 0
     /// The first thing that was wrong.
@@ -28,7 +30,11 @@ struct JobWalk {
     /// The members of `apns.headers` read so far.
     var seenHeaders: UInt32 = 0
 
-    init(bytes: UnsafeRawBufferPointer, offsets: UnsafePointer<UInt32>?, count: Int, hasEscapes: Bool) {
+    init(
+        bytes: UnsafeRawBufferPointer, offsets: UnsafePointer<UInt32>?, count: Int, hasEscapes: Bool,
+        names: UnsafeMutablePointer<JobToken>
+    ) {
+        unsafe self.names = names
         unsafe self.bytes = bytes
         unsafe self.offsets = offsets
         self.count = unsafe offsets == nil ? 0 : count

@@ -27,9 +27,9 @@ extension Renderer {
     static func head(_ job: Job, _ moment: RenderMoment) -> APNsHead {
         var type = job.type
         if type == .encrypted || type == .badge { type = .alert }
-        if job.flags.contains(.hidden) { type = .background }
+        if job.flags.has(.hidden) { type = .background }
         var expiration = moment.expiresAtMs.map { max(0, $0 / 1000) }
-        if type == .pushtotalk || type == .voip && expiration == nil { expiration = 0 }
+        if type == .pushtotalk || job.isImmediate || type == .voip && expiration == nil { expiration = 0 }
         var head = APNsHead(
             result: .ok, pushType: type, priority: job.priority.rawValue, expiration: expiration,
             collapseID: job.collapse, topicOverride: nil)
@@ -82,7 +82,7 @@ extension Renderer {
     ) {
         unsafe out.reserve(Int(job.bytes.count) + 256)
         out.append("{\"aps\":{")
-        if job.flags.contains(.hidden) || job.type == .background {
+        if job.flags.has(.hidden) || job.type == .background {
             out.append("\"content-available\":1")
         } else if job.type == .encrypted {
             appendEncryptedAPS(moment, &out)
@@ -136,13 +136,13 @@ extension Renderer {
     }
 
     private func appendSound(_ job: Job, _ out: inout ByteBuffer) {
-        if job.flags.contains(.mute) { return }
+        if job.flags.has(.mute) { return }
         if let sound = job.criticalSound {
             out.name("\"sound\":")
             unsafe out.append(sound.raw)
         } else if let sound = job.sound {
             out.member("\"sound\":", sound)
-        } else if job.hasText, job.flags.contains(.playSound) && defaultSound.isEmpty {
+        } else if job.hasText, job.flags.has(.playSound) && defaultSound.isEmpty {
             out.name("\"sound\":\"default\"")
         } else if job.hasText, !defaultSound.isEmpty {
             out.name("\"sound\":")
@@ -153,13 +153,13 @@ extension Renderer {
     /// What groups the notification: the job's thread or, for support chats, the conversation in its data.
     private func thread(_ job: Job) -> JSONText? {
         if let thread = job.thread { return thread }
-        guard settings.profile == .concierge, job.dataKeys.contains(.conversationId) else { return nil }
+        guard settings.profile == .concierge, job.dataKeys.has(.conversationId) else { return nil }
         return job.data?.member("conversationId")?.text
     }
 
     /// Whether the client's service extension has something to fetch.
     private func isMutable(_ job: Job) -> Bool {
         if job.image != nil { return true }
-        return settings.profile == .creator && !job.dataKeys.isDisjoint(with: [.senderAvatar, .avatar])
+        return settings.profile == .creator && (job.dataKeys.has(.senderAvatar) || job.dataKeys.has(.avatar))
     }
 }

@@ -24,12 +24,12 @@ extension Renderer {
         case .creator: appendCreator(job, &out)
         case .plain, .wallet: appendPlain(job, &out)
         }
-        if job.flags.contains(.hidden) { appendHiddenText(job, body, &out) }
+        if job.flags.has(.hidden) { appendHiddenText(job, body, &out) }
         if place == .fcm, job.type == .badge, free(job, .unread) { appendUnread(moment, place, &out) }
-        if settings.profile != .dialect { appendData(job, leavingOut: [], place, &out) }
+        if settings.profile != .dialect { appendData(job, leavingOut: DataKeys(rawValue: 0), place, &out) }
     }
 
-    private func free(_ job: Job, _ key: DataKeys) -> Bool { job.dataKeys.isDisjoint(with: key) }
+    private func free(_ job: Job, _ key: DataKeys) -> Bool { !job.dataKeys.has(key) }
 
     private func appendEncrypted(_ job: Job, _ place: CustomPlace, _ out: inout ByteBuffer) {
         if free(job, .message) { out.member("\"message\":", job.message) }
@@ -41,7 +41,7 @@ extension Renderer {
                 out.value(tag, asString: place.asStrings)
             }
         }
-        appendData(job, leavingOut: [], place, &out)
+        appendData(job, leavingOut: DataKeys(rawValue: 0), place, &out)
     }
 
     private func appendPlain(_ job: Job, _ out: inout ByteBuffer) {
@@ -59,7 +59,7 @@ extension Renderer {
     }
 
     private func appendDialect(_ job: Job, _ place: CustomPlace, _ out: inout ByteBuffer) {
-        appendData(job, leavingOut: [], place, &out)
+        appendData(job, leavingOut: DataKeys(rawValue: 0), place, &out)
         if free(job, .appId) { out.member("\"appId\":", job.app) }
         if free(job, .notificationId) { out.member("\"notificationId\":", job.id) }
         if free(job, .url) { out.member("\"url\":", job.url) }
@@ -109,12 +109,12 @@ extension Renderer {
             out.name("\"messageId\":")
             out.value(message, asString: place.asStrings)
         }
-        var written: DataKeys = [.source, .conversationId, .messageId]
+        var written = DataKeys.ofConcierge
         if moment.badge != nil {
             appendUnread(moment, place, &out)
-            written.insert(.unread)
+            written = DataKeys(rawValue: written.rawValue | DataKeys.unread.rawValue)
         }
-        if place == .fcm || job.flags.contains(.hidden), job.hasText {
+        if place == .fcm || job.flags.has(.hidden), job.hasText {
             if free(job, .title) { appendTitle(job, &out) }
             if free(job, .body) { out.member("\"body\":", body) }
         }
@@ -123,7 +123,7 @@ extension Renderer {
     }
 
     private func own(_ job: Job, _ key: DataKeys, _ name: StaticString) -> JSONSlice? {
-        job.dataKeys.contains(key) ? job.data?.member(name) : nil
+        job.dataKeys.has(key) ? job.data?.member(name) : nil
     }
 
     // MARK: data
@@ -133,17 +133,17 @@ extension Renderer {
         _ job: Job, leavingOut written: DataKeys, _ place: CustomPlace, _ out: inout ByteBuffer
     ) {
         guard job.dataCount > 0, let data = job.data else { return }
-        let left = written.intersection(job.dataKeys)
-        if left.isEmpty, !place.asStrings || job.flags.contains(.dataIsAllStrings) {
+        let left = written.rawValue & job.dataKeys.rawValue
+        if left == 0, !place.asStrings || job.flags.has(.dataIsAllStrings) {
             // Nothing to leave out and nothing to change: what stands between the braces is copied as it is.
             out.comma()
             unsafe out.append(UnsafeRawBufferPointer(rebasing: data.raw[1..<data.raw.count - 1]))
             return
         }
-        if left.rawValue.nonzeroBitCount == Int(job.dataCount) { return }
+        if left.nonzeroBitCount == Int(job.dataCount) { return }
         var members = data.members
         while let member = members.next() {
-            if !left.isEmpty, left.names(member.name) { continue }
+            if left != 0, DataKeys(rawValue: left).names(member.name) { continue }
             out.comma()
             out.quoted(member.name)
             out.append(byte: UInt8(ascii: ":"))
@@ -153,10 +153,15 @@ extension Renderer {
 }
 
 extension DataKeys {
+    /// The names that the `concierge` profile writes itself, save for the badge's.
+    fileprivate static var ofConcierge: DataKeys {
+        DataKeys(rawValue: source.rawValue | conversationId.rawValue | messageId.rawValue)
+    }
+
     /// Whether the name is one of those that the `concierge` profile writes itself.
     fileprivate func names(_ name: JSONText) -> Bool {
-        contains(.source) && name.equals("source")
-            || contains(.conversationId) && name.equals("conversationId")
-            || contains(.messageId) && name.equals("messageId") || contains(.unread) && name.equals("unread")
+        has(.source) && name.equals("source")
+            || has(.conversationId) && name.equals("conversationId")
+            || has(.messageId) && name.equals("messageId") || has(.unread) && name.equals("unread")
     }
 }

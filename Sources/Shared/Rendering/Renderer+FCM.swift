@@ -86,7 +86,7 @@ extension Renderer {
     }
 
     private func isShown(_ job: Job) -> Bool {
-        job.type == .alert && job.hasText && !job.flags.contains(.hidden)
+        job.type == .alert && job.hasText && !job.flags.has(.hidden)
     }
 
     private func appendNotification(_ job: Job, _ body: JSONText?, _ out: inout ByteBuffer) {
@@ -103,7 +103,7 @@ extension Renderer {
     private func appendAndroid(_ job: Job, _ moment: RenderMoment, _ out: inout ByteBuffer) {
         out.name("\"android\":{\"priority\":")
         if job.priority == .high { out.append("\"HIGH\"") } else { out.append("\"NORMAL\"") }
-        if let ttl = Self.remaining(moment) {
+        if let ttl = Self.remaining(job, moment) {
             out.name("\"ttl\":\"")
             out.append(decimal: ttl)
             out.append("s\"")
@@ -127,19 +127,20 @@ extension Renderer {
     }
 
     private func appendAndroidSound(_ job: Job, _ out: inout ByteBuffer) {
-        if job.flags.contains(.mute) { return }
+        if job.flags.has(.mute) { return }
         if let sound = job.sound ?? job.criticalSound?.member("name")?.text {
             out.member("\"sound\":", sound)
         } else if !defaultSound.isEmpty {
             out.name("\"sound\":")
             out.append(array: defaultSound)
-        } else if job.flags.contains(.playSound) {
+        } else if job.flags.has(.playSound) {
             out.name("\"sound\":\"default\"")
         }
     }
 
     /// Seconds until the deadline, at most four weeks; nil without one.
-    static func remaining(_ moment: RenderMoment) -> Int64? {
+    static func remaining(_ job: Job, _ moment: RenderMoment) -> Int64? {
+        if job.isImmediate { return 0 }
         guard let deadline = moment.expiresAtMs else { return nil }
         let (left, overflow) = deadline.subtractingReportingOverflow(moment.nowMs)
         return overflow ? 2_419_200 : min(max(0, left / 1000), 2_419_200)
@@ -154,7 +155,7 @@ extension Renderer {
         case .normal: out.append("\"normal\"")
         case .low: out.append("\"low\"")
         }
-        if let ttl = Self.remaining(moment) {
+        if let ttl = Self.remaining(job, moment) {
             out.name("\"TTL\":\"")
             out.append(decimal: ttl)
             out.append("\"")
