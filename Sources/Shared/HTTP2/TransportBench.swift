@@ -94,6 +94,7 @@ package final class TransportBench: ResponseSink {
     }
 
     private func measure() -> Result {
+        renderConstants()
         let startNs = Clock.monotonicNs
         let startCPU = Clock.processCPUNs
         let giveUpMs = loop.nowMs + plan.deadlineMs
@@ -124,23 +125,33 @@ package final class TransportBench: ResponseSink {
         if !pool.submit(request) { failedCount += 1 }
     }
 
-    /// Writes `/3/device/` with a fresh token, a fresh id, and the count into the body.
+    /// Writes 16 fresh digits into the token in the path, the id and the body; the rest stays as it is.
     private func render(
         _ path: UnsafeMutablePointer<UInt8>, _ id: UnsafeMutablePointer<UInt8>,
         _ body: UnsafeMutablePointer<UInt8>
     ) {
-        var word = UInt64(sent) &* 0x9E37_79B9_7F4A_7C15
-        let prefix: StaticString = "/3/device/"
-        for index in 0..<10 { unsafe path[index] = prefix.utf8Start[index] }
-        for index in 10..<Self.pathBytes {
-            if index & 15 == 10 { word = (word ^ (word >> 29)) &* 0xBF58_476D_1CE4_E5B9 }
-            unsafe path[index] = Hex.digit(UInt8(truncatingIfNeeded: word >> UInt64((index & 15) * 4)))
+        let word = UInt64(sent) &* 0x9E37_79B9_7F4A_7C15
+        for index in 0..<16 {
+            let nibble = UInt8(truncatingIfNeeded: word >> UInt64(index * 4)) & 15
+            let digit = nibble < 10 ? UInt8(ascii: "0") &+ nibble : UInt8(ascii: "a") &- 10 &+ nibble
+            unsafe path[10 + index] = digit
+            unsafe id[index < 8 ? index : 16 + index] = digit
+            if index < plan.bodyBytes { unsafe body[index] = digit }
         }
-        for index in 0..<Self.idBytes {
-            let isDash = index == 8 || index == 13 || index == 18 || index == 23
-            unsafe id[index] = isDash ? UInt8(ascii: "-") : path[10 + index]
+    }
+
+    /// Writes what all requests have in common.
+    private func renderConstants() {
+        let path: StaticString = "/3/device/"
+        for place in 0..<(plan.connections * plan.streams) {
+            let base = unsafe arena + place * stride
+            for index in 0..<path.utf8CodeUnitCount { unsafe base[index] = path.utf8Start[index] }
+            for index in 10..<Self.pathBytes { unsafe base[index] = UInt8(ascii: "a") }
+            for index in 0..<Self.idBytes {
+                let isDash = index == 8 || index == 13 || index == 18 || index == 23
+                unsafe base[Self.pathBytes + index] = isDash ? UInt8(ascii: "-") : UInt8(ascii: "5")
+            }
         }
-        for index in 0..<min(8, plan.bodyBytes) { unsafe body[index] = path[10 + index] }
     }
 
     package func responded(tag: UInt64, response: ResponseView) {

@@ -3,7 +3,8 @@ internal import EventLoop
 /// Looks a host name up on a thread of its own, anew for each connect, as Apple asks.
 final class AddressLookup: WakeHandler {
     private let inbox: Inbox<Result<String, SystemFailure>>
-    private weak var pool: HTTP2Pool?
+    // Strong, as a weak reference would slow every use of the pool; `detach` breaks the cycle.
+    private var pool: HTTP2Pool?
     private var results: [Result<String, SystemFailure>] = []
 
     init(waker: Waker) { inbox = Inbox(waker: waker) }

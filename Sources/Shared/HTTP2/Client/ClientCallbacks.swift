@@ -2,7 +2,11 @@ internal import CNghttp2
 internal import Glibc
 
 /// What nghttp2's callbacks note on a client session; handled once nghttp2 has returned.
-final class ClientStreams {
+///
+/// - Ownership: behind a pointer that the session owns, so that the callbacks pay for no reference count and no
+///   exclusivity check. The slots and texts are the slab's, which the session keeps alive.
+@safe
+struct ClientNotes {
     /// A request whose stream ended, or whose answer is complete before its body was sent.
     struct Ended {
         var slot: Int32
@@ -22,7 +26,9 @@ final class ClientStreams {
     static let blockBytesMax = 256 * 1024
     static let debugDataMax = 1024
 
-    let slab: RequestSlab
+    let slots: UnsafeMutablePointer<RequestSlot>
+    let texts: UnsafeMutablePointer<UInt8>
+    let capacity: Int
     let connection: UInt32
     var ended: [Ended] = []
     var closedStreams = 0
@@ -35,28 +41,35 @@ final class ClientStreams {
     var current: Int32 = -1
 
     init(slab: RequestSlab, connection: UInt32) {
-        self.slab = slab
+        unsafe slots = unsafe slab.slots
+        unsafe texts = unsafe slab.texts
+        capacity = slab.capacity
         self.connection = connection
         ended.reserveCapacity(256)
     }
 
     /// The slot behind nghttp2's stream user data, if it still belongs to the stream.
+    @inline(__always)
     func slot(_ data: UnsafeMutableRawPointer?, _ streamID: Int32) -> Int32? {
         guard let data = unsafe data else { return nil }
+        // Only indices of slots that were in use are ever stored, so the slot is initialised.
         let index = Int(bitPattern: data) - 1
-        guard index >= 0, index < slab.highWater else { return nil }
-        let slot = unsafe slab.slots + index
-        guard unsafe slot.pointee.streamID == streamID, unsafe slot.pointee.connection == connection
-        else { return nil }
+        guard index >= 0, index < capacity else { return nil }
+        let slot = unsafe slots + index
+        guard unsafe slot.pointee.streamID == streamID, unsafe slot.pointee.connection == connection else {
+            return nil
+        }
         return Int32(truncatingIfNeeded: index)
     }
 }
 
 /// The C side of a client session: thunks that copy out and note, nothing else.
 ///
-/// The context is borrowed: ``HTTP2ClientSession`` holds the ``ClientStreams`` longer than the nghttp2 session.
+/// The context is borrowed: ``HTTP2ClientSession`` frees its ``ClientNotes`` after the nghttp2 session.
 enum ClientCallbacks {
-    static func makeSession(_ streams: ClientStreams, _ memory: NativeMemory) -> OpaquePointer? {
+    static func makeSession(
+        _ notes: UnsafeMutablePointer<ClientNotes>, _ memory: NativeMemory
+    ) -> OpaquePointer? {
         var callbacks: OpaquePointer?
         var session: OpaquePointer?
         guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0 else { return nil }
@@ -66,9 +79,8 @@ enum ClientCallbacks {
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, clientDataChunk)
         unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, clientFrame)
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, clientStreamClose)
-        let context = unsafe Unmanaged.passUnretained(streams).toOpaque()
         var functions = unsafe memory.functions
-        let result = unsafe nghttp2_session_client_new3(&session, callbacks, context, nil, &functions)
+        let result = unsafe nghttp2_session_client_new3(&session, callbacks, notes, nil, &functions)
         return unsafe result == 0 ? session : nil
     }
 
@@ -78,11 +90,11 @@ enum ClientCallbacks {
         guard let user = unsafe user, let into = unsafe into, let source = unsafe source,
             let flags = unsafe flags
         else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
-        let streams = unsafe clientStreams(user)
-        guard let index = unsafe streams.slot(source.pointee.ptr, streamID) else {
+        let notes = unsafe clientNotes(user)
+        guard let index = unsafe notes.pointee.slot(source.pointee.ptr, streamID) else {
             return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
         }
-        let slot = unsafe streams.slab.slots + Int(index)
+        let slot = unsafe notes.pointee.slots + Int(index)
         // DATA follows its stream's HEADERS, so those have been serialised.
         unsafe slot.pointee.isWritten = true
         let body = unsafe slot.pointee.request.body
@@ -95,19 +107,19 @@ enum ClientCallbacks {
     }
 }
 
-private func clientStreams(_ user: UnsafeMutableRawPointer) -> ClientStreams {
-    unsafe Unmanaged<ClientStreams>.fromOpaque(user).takeUnretainedValue()
+private func clientNotes(_ user: UnsafeMutableRawPointer) -> UnsafeMutablePointer<ClientNotes> {
+    unsafe user.assumingMemoryBound(to: ClientNotes.self)
 }
 
 private func clientBeginHeaders(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let frame = unsafe frame, let user = unsafe user else { return 0 }
-    let streams = unsafe clientStreams(user)
+    let notes = unsafe clientNotes(user)
     let streamID = unsafe frame.pointee.hd.stream_id
     let data = unsafe nghttp2_session_get_stream_user_data(session, streamID)
-    streams.current = unsafe streams.slot(data, streamID) ?? -1
-    streams.blockBytes = 0
+    unsafe notes.pointee.current = unsafe notes.pointee.slot(data, streamID) ?? -1
+    unsafe notes.pointee.blockBytes = 0
     return 0
 }
 
@@ -117,34 +129,35 @@ private func clientHeader(
     _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let user = unsafe user, let name = unsafe name, let value = unsafe value else { return 0 }
-    let streams = unsafe clientStreams(user)
-    streams.blockBytes &+= nameCount &+ valueCount
-    guard streams.blockBytes <= ClientStreams.blockBytesMax else {
+    let notes = unsafe clientNotes(user)
+    unsafe notes.pointee.blockBytes &+= nameCount &+ valueCount
+    guard unsafe notes.pointee.blockBytes <= ClientNotes.blockBytesMax else {
         return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     }
-    guard streams.current >= 0 else { return 0 }
-    let index = Int(streams.current)
-    let slot = unsafe streams.slab.slots + index
+    guard unsafe notes.pointee.current >= 0 else { return 0 }
+    let index = unsafe Int(notes.pointee.current)
+    let slot = unsafe notes.pointee.slots + index
     unsafe slot.pointee.headerBytes += nameCount + valueCount
     guard unsafe slot.pointee.headerBytes <= RequestSlab.headerBytesMax else {
-        streams.oversizedHeaders &+= 1
+        unsafe notes.pointee.oversizedHeaders &+= 1
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
     }
-    unsafe noteHeader(streams.slab, index, name, nameCount, value, valueCount)
+    unsafe noteHeader(
+        slot, notes.pointee.texts + index * RequestSlab.textBytes, name, nameCount, value, valueCount)
     return 0
 }
 
 private func noteHeader(
-    _ slab: RequestSlab, _ index: Int, _ name: UnsafePointer<UInt8>, _ nameCount: Int,
+    _ slot: UnsafeMutablePointer<RequestSlot>, _ texts: UnsafeMutablePointer<UInt8>,
+    _ name: UnsafePointer<UInt8>, _ nameCount: Int,
     _ value: UnsafePointer<UInt8>, _ valueCount: Int
 ) {
     func named(_ text: StaticString) -> Bool { unsafe memcmp(name, text.utf8Start, nameCount) == 0 }
     func keep(_ part: Int) -> UInt8 {
         guard valueCount <= RequestSlab.textMax else { return 0 }
-        unsafe memcpy(slab.text(index, part), value, valueCount)
+        unsafe memcpy(texts + part * RequestSlab.textMax, value, valueCount)
         return UInt8(truncatingIfNeeded: valueCount)
     }
-    let slot = unsafe slab.slots + index
     switch nameCount {
     case 7:
         if named(":status") {
@@ -168,11 +181,12 @@ private func clientDataChunk(
     _ count: Int, _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let user = unsafe user, let data = unsafe data else { return 0 }
-    let streams = unsafe clientStreams(user)
+    let notes = unsafe clientNotes(user)
     guard
-        let slot = unsafe streams.slot(nghttp2_session_get_stream_user_data(session, streamID), streamID)
+        let slot = unsafe notes.pointee.slot(
+            nghttp2_session_get_stream_user_data(session, streamID), streamID)
     else { return 0 }
-    unsafe streams.slab.appendAnswer(Int(slot), data, count)
+    unsafe RequestSlab.appendAnswer(notes.pointee.slots + Int(slot), data, count)
     return 0
 }
 
@@ -180,28 +194,28 @@ private func clientFrame(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let frame = unsafe frame, let user = unsafe user else { return 0 }
-    let streams = unsafe clientStreams(user)
+    let notes = unsafe clientNotes(user)
     let hd = unsafe frame.pointee.hd
     let isAck = UInt32(hd.flags) & NGHTTP2_FLAG_ACK.rawValue != 0
     switch UInt32(hd.type) {
     case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
         guard UInt32(hd.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0 else { return 0 }
         let data = unsafe nghttp2_session_get_stream_user_data(session, hd.stream_id)
-        guard let index = unsafe streams.slot(data, hd.stream_id) else { return 0 }
-        let slot = unsafe streams.slab.slots + Int(index)
+        guard let index = unsafe notes.pointee.slot(data, hd.stream_id) else { return 0 }
+        let slot = unsafe notes.pointee.slots + Int(index)
         unsafe slot.pointee.isComplete = true
         // The stream closes by itself unless the body is still on its way (RFC 9113 section 8.1).
         if unsafe slot.pointee.bodySent < slot.pointee.request.body.count {
-            streams.ended.append(
-                ClientStreams.Ended(slot: index, streamID: hd.stream_id, code: 0, streamIsOpen: true))
+            unsafe notes.pointee.ended.append(
+                ClientNotes.Ended(slot: index, streamID: hd.stream_id, code: 0, streamIsOpen: true))
         }
-    case NGHTTP2_SETTINGS.rawValue: if !isAck { streams.settingsChanged = true }
-    case NGHTTP2_PING.rawValue: if isAck { streams.pingAcks += 1 }
+    case NGHTTP2_SETTINGS.rawValue: if !isAck { unsafe notes.pointee.settingsChanged = true }
+    case NGHTTP2_PING.rawValue: if isAck { unsafe notes.pointee.pingAcks += 1 }
     case NGHTTP2_GOAWAY.rawValue:
         let goAway = unsafe frame.pointee.goaway
         let debugData = unsafe UnsafeBufferPointer(
-            start: goAway.opaque_data, count: min(goAway.opaque_data_len, ClientStreams.debugDataMax))
-        unsafe streams.goAway = ClientStreams.GoAway(
+            start: goAway.opaque_data, count: min(goAway.opaque_data_len, ClientNotes.debugDataMax))
+        unsafe notes.pointee.goAway = unsafe ClientNotes.GoAway(
             lastStreamID: goAway.last_stream_id, code: HTTP2Code(rawValue: goAway.error_code),
             debugData: Array(debugData))
     default: break
@@ -213,13 +227,13 @@ private func clientStreamClose(
     _ session: OpaquePointer?, _ streamID: Int32, _ code: UInt32, _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let user = unsafe user else { return 0 }
-    let streams = unsafe clientStreams(user)
-    streams.closedStreams += 1
-    if let slot = unsafe streams.slot(
+    let notes = unsafe clientNotes(user)
+    unsafe notes.pointee.closedStreams += 1
+    if let slot = unsafe notes.pointee.slot(
         nghttp2_session_get_stream_user_data(session, streamID), streamID)
     {
-        streams.ended.append(
-            ClientStreams.Ended(slot: slot, streamID: streamID, code: code, streamIsOpen: false))
+        unsafe notes.pointee.ended.append(
+            ClientNotes.Ended(slot: slot, streamID: streamID, code: code, streamIsOpen: false))
     }
     return 0
 }

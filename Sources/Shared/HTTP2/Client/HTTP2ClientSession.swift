@@ -15,21 +15,26 @@ final class HTTP2ClientSession {
         case refused
     }
 
-    let streams: ClientStreams
+    let notes: UnsafeMutablePointer<ClientNotes>
+    private let slab: RequestSlab
     private let memory: NativeMemory
     private let raw: OpaquePointer
     // Bit set once a header's name is in the compression table, so that later values refer to it by number.
     private var namesIndexed: UInt32 = 0
 
     init(slab: RequestSlab, connection: UInt32) throws(TransportFailure) {
-        let streams = ClientStreams(slab: slab, connection: connection)
+        let notes = UnsafeMutablePointer<ClientNotes>.allocate(capacity: 1)
+        unsafe notes.initialize(to: ClientNotes(slab: slab, connection: connection))
         let memory = NativeMemory()
-        guard let session = unsafe ClientCallbacks.makeSession(streams, memory) else {
+        guard let session = unsafe ClientCallbacks.makeSession(notes, memory) else {
+            unsafe notes.deinitialize(count: 1)
+            unsafe notes.deallocate()
             throw TransportFailure(.outOfMemory, "nghttp2 has no memory for a session")
         }
-        self.streams = streams
+        unsafe self.notes = unsafe notes
+        self.slab = slab
         self.memory = memory
-        unsafe raw = session
+        unsafe raw = unsafe session
         let settings = [
             nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0),
             nghttp2_settings_entry(
@@ -40,11 +45,14 @@ final class HTTP2ClientSession {
         unsafe nghttp2_session_set_local_window_size(raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, 1 << 20)
     }
 
-    deinit { unsafe nghttp2_session_del(raw) }
+    deinit {
+        unsafe nghttp2_session_del(raw)
+        unsafe notes.deinitialize(count: 1)
+        unsafe notes.deallocate()
+    }
 
     /// Queues a request. The template's and the request's bytes are borrowed until it is serialised.
     func submit(_ index: Int32, _ template: CompiledTemplate) -> Submitted {
-        let slab = streams.slab
         let slot = unsafe slab.slots + Int(index)
         let block = unsafe template.block
         guard let path = unsafe slot.pointee.request.path.baseAddress else { return .malformed }
@@ -52,10 +60,10 @@ final class HTTP2ClientSession {
         let pathBytes = unsafe path.assumingMemoryBound(to: UInt8.self)
         guard unsafe pathBytes[0] == UInt8(ascii: "/"), unsafe FieldBytes.isClean(pathBytes, pathCount)
         else { return .malformed }
-        unsafe block[CompiledTemplate.pathIndex].value = UnsafeMutablePointer(mutating: pathBytes)
+        unsafe block[CompiledTemplate.pathIndex].value = unsafe UnsafeMutablePointer(mutating: pathBytes)
         unsafe block[CompiledTemplate.pathIndex].valuelen = pathCount
         var count = template.fixedCount
-        for at in 0..<(unsafe slot.pointee.request.headerCount) {
+        for at in unsafe 0..<(slot.pointee.request.headerCount) {
             let value = unsafe slot.pointee.request.headers[at]
             guard unsafe fill(block + count, value) else { return .malformed }
             count += 1
@@ -64,7 +72,7 @@ final class HTTP2ClientSession {
         if bodyCount > 0 {
             let (digits, digitCount) = unsafe slab.writeLength(Int(index), bodyCount)
             let name: StaticString = "content-length"
-            unsafe block[count] = CompiledTemplate.field(
+            unsafe block[count] = unsafe CompiledTemplate.field(
                 name.utf8Start, name.utf8CodeUnitCount, digits, digitCount, indexed: true)
             count += 1
         }
@@ -72,15 +80,15 @@ final class HTTP2ClientSession {
         unsafe slot.pointee.isWritten = bodyCount == 0
         let data = unsafe UnsafeMutableRawPointer(bitPattern: Int(index) + 1)
         var provider = unsafe nghttp2_data_provider()
-        unsafe provider.source.ptr = data
-        unsafe provider.read_callback = ClientCallbacks.readBody
+        unsafe provider.source.ptr = unsafe data
+        unsafe provider.read_callback = unsafe ClientCallbacks.readBody
         let streamID =
             unsafe bodyCount > 0
             ? nghttp2_submit_request(raw, nil, block, count, &provider, data)
             : nghttp2_submit_request(raw, nil, block, count, nil, data)
         guard streamID > 0 else { return .refused }
         unsafe slot.pointee.streamID = streamID
-        unsafe slot.pointee.connection = streams.connection
+        unsafe slot.pointee.connection = unsafe notes.pointee.connection
         return .ok
     }
 
@@ -95,7 +103,7 @@ final class HTTP2ClientSession {
             indexed = namesIndexed & bit == 0
             namesIndexed |= bit
         }
-        unsafe place.pointee = CompiledTemplate.field(
+        unsafe place.pointee = unsafe CompiledTemplate.field(
             name.utf8Start, name.utf8CodeUnitCount, base, Int(value.count), indexed: indexed)
         return true
     }

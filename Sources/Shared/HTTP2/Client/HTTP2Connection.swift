@@ -17,12 +17,13 @@ final class HTTP2Connection: IOHandler {
     var lastUsedMs: UInt64
     var isListed = false
 
-    private unowned let pool: HTTP2Pool
+    // Strong: the pool drops its connections when they end, which breaks the cycle.
+    private let pool: HTTP2Pool
     private let loop: EventLoop
     private let stream: TLSStream
     let session: HTTP2ClientSession
     private let peer: String
-    private var handling: [ClientStreams.Ended] = []
+    private var handling: [ClientNotes.Ended] = []
     private var hasSession = false
 
     /// Starts to connect to a numeric address.
@@ -55,7 +56,7 @@ final class HTTP2Connection: IOHandler {
     var capacity: Int { stream.isBacklogged ? 0 : machine.capacity }
     var inFlight: Int { machine.inFlight }
     var bytes: (received: UInt64, sent: UInt64) { (stream.bytesIn, stream.bytesOut) }
-    var oversizedHeaders: UInt64 { session.streams.oversizedHeaders }
+    var oversizedHeaders: UInt64 { unsafe session.notes.pointee.oversizedHeaders }
 
     func submit(_ slot: Int32, _ template: CompiledTemplate) -> HTTP2ClientSession.Submitted {
         let result = session.submit(slot, template)
@@ -154,34 +155,34 @@ final class HTTP2Connection: IOHandler {
     // MARK: Notes of the session
 
     private func drainNotes() {
-        let streams = session.streams
-        if streams.settingsChanged {
-            streams.settingsChanged = false
+        let notes = unsafe session.notes
+        if unsafe notes.pointee.settingsChanged {
+            unsafe notes.pointee.settingsChanged = false
             perform(machine.settings(streamLimit: session.streamLimit))
         }
-        if streams.pingAcks > 0 {
-            streams.pingAcks = 0
+        if unsafe notes.pointee.pingAcks > 0 {
+            unsafe notes.pointee.pingAcks = 0
             machine.pingAcked()
         }
-        if streams.closedStreams > 0 {
-            machine.streamsClosed(streams.closedStreams)
-            streams.closedStreams = 0
+        if unsafe notes.pointee.closedStreams > 0 {
+            unsafe machine.streamsClosed(notes.pointee.closedStreams)
+            unsafe notes.pointee.closedStreams = 0
         }
-        if let goAway = streams.goAway {
-            streams.goAway = nil
+        if let goAway = unsafe notes.pointee.goAway {
+            unsafe notes.pointee.goAway = nil
             goAwayReason = goAway.debugData
             goAwayCode = goAway.code
             pool.metrics.goAways &+= 1
             perform(machine.retire(.goAway, nowMs: loop.nowMs))
         }
-        guard !streams.ended.isEmpty else { return }
+        guard unsafe !notes.pointee.ended.isEmpty else { return }
         // The sink may submit more, but nothing reaches the session before the end of the turn.
-        swap(&streams.ended, &handling)
+        unsafe swap(&notes.pointee.ended, &handling)
         for ended in handling { finish(ended) }
         handling.removeAll(keepingCapacity: true)
     }
 
-    private func finish(_ ended: ClientStreams.Ended) {
+    private func finish(_ ended: ClientNotes.Ended) {
         let slot = unsafe pool.slab.slots + Int(ended.slot)
         // The slot may have been given up since, for example by its deadline.
         guard unsafe slot.pointee.streamID == ended.streamID, unsafe slot.pointee.connection == number else {

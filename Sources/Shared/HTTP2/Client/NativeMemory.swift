@@ -7,35 +7,50 @@ internal import Glibc
 /// - Threading: the session's.
 @safe
 final class NativeMemory {
-    private static let classBytes = 64
-    private static let classCount = 17
-    private static let chunkBytes = 16 * 1024
-    // Each block is preceded by its size class (0: from malloc) and its usable size.
-    private static let headerBytes = 16
-
-    private let lists: UnsafeMutablePointer<UnsafeMutableRawPointer?>
-    private var chunks: [UnsafeMutableRawPointer] = unsafe []
-    private var chunkAt: UnsafeMutableRawPointer?
-    private var chunkLeft = 0
+    private let arena: UnsafeMutablePointer<NativeArena>
 
     init() {
-        unsafe lists = UnsafeMutablePointer<UnsafeMutableRawPointer?>.allocate(capacity: Self.classCount)
-        unsafe lists.initialize(repeating: nil, count: Self.classCount)
+        unsafe arena = UnsafeMutablePointer<NativeArena>.allocate(capacity: 1)
+        unsafe arena.initialize(to: NativeArena())
     }
 
     deinit {
-        for index in 0..<(unsafe chunks.count) { unsafe free(chunks[index]) }
-        unsafe lists.deallocate()
+        unsafe arena.pointee.freeAll()
+        unsafe arena.deinitialize(count: 1)
+        unsafe arena.deallocate()
     }
 
-    /// The functions for nghttp2, which borrow this object.
+    /// The functions for nghttp2, which borrow this object's arena.
     var functions: nghttp2_mem {
         unsafe nghttp2_mem(
-            mem_user_data: Unmanaged.passUnretained(self).toOpaque(), malloc: nativeAllocate,
-            free: nativeFree, calloc: nativeZeroed, realloc: nativeResize)
+            mem_user_data: arena, malloc: nativeAllocate, free: nativeFree, calloc: nativeZeroed,
+            realloc: nativeResize)
+    }
+}
+
+/// The free lists, behind a pointer so that a call costs no reference count and no exclusivity check.
+@safe
+private struct NativeArena {
+    static let classBytes = 64
+    static let classCount = 17
+    static let chunkBytes = 16 * 1024
+    // Each block is preceded by its size class (0: from malloc) and its usable size.
+    static let headerBytes = 16
+
+    private var lists = unsafe InlineArray<17, UnsafeMutableRawPointer?>(repeating: nil)
+    // The chunks, linked through their first word.
+    private var chunks: UnsafeMutableRawPointer?
+    private var chunkAt: UnsafeMutableRawPointer?
+    private var chunkLeft = 0
+
+    mutating func freeAll() {
+        while let chunk = unsafe chunks {
+            unsafe chunks = unsafe chunk.load(as: UnsafeMutableRawPointer?.self)
+            unsafe free(chunk)
+        }
     }
 
-    fileprivate func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
+    mutating func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
         let sizeClass = (max(1, size) + Self.classBytes - 1) / Self.classBytes
         guard sizeClass < Self.classCount else {
             guard size <= Int(Int32.max), let raw = unsafe malloc(size + Self.headerBytes) else { return nil }
@@ -44,25 +59,26 @@ final class NativeMemory {
             return unsafe raw + Self.headerBytes
         }
         if let block = unsafe lists[sizeClass] {
-            unsafe lists[sizeClass] = block.load(as: UnsafeMutableRawPointer?.self)
+            unsafe lists[sizeClass] = unsafe block.load(as: UnsafeMutableRawPointer?.self)
             return unsafe block
         }
         let bytes = sizeClass * Self.classBytes + Self.headerBytes
         if chunkLeft < bytes {
             guard let chunk = unsafe malloc(Self.chunkBytes) else { return nil }
-            unsafe chunks.append(chunk)
-            unsafe chunkAt = chunk
-            chunkLeft = Self.chunkBytes
+            unsafe chunk.storeBytes(of: chunks, as: UnsafeMutableRawPointer?.self)
+            unsafe chunks = unsafe chunk
+            unsafe chunkAt = unsafe chunk + Self.headerBytes
+            chunkLeft = Self.chunkBytes - Self.headerBytes
         }
         guard let raw = unsafe chunkAt else { return nil }
-        unsafe chunkAt = raw + bytes
+        unsafe chunkAt = unsafe raw + bytes
         chunkLeft -= bytes
         unsafe raw.storeBytes(of: sizeClass, as: Int.self)
         unsafe raw.storeBytes(of: sizeClass * Self.classBytes, toByteOffset: 8, as: Int.self)
         return unsafe raw + Self.headerBytes
     }
 
-    fileprivate func release(_ block: UnsafeMutableRawPointer) {
+    mutating func release(_ block: UnsafeMutableRawPointer) {
         let raw = unsafe block - Self.headerBytes
         let sizeClass = unsafe raw.load(as: Int.self)
         guard sizeClass > 0, sizeClass < Self.classCount else {
@@ -70,33 +86,32 @@ final class NativeMemory {
             return
         }
         unsafe block.storeBytes(of: lists[sizeClass], as: UnsafeMutableRawPointer?.self)
-        unsafe lists[sizeClass] = block
+        unsafe lists[sizeClass] = unsafe block
     }
 
-    fileprivate func usableSize(_ block: UnsafeMutableRawPointer) -> Int {
-        unsafe (block - 8).load(as: Int.self)
-    }
+    static func usableSize(_ block: UnsafeMutableRawPointer) -> Int { unsafe (block - 8).load(as: Int.self) }
 }
 
-private func nativeMemory(_ user: UnsafeMutableRawPointer) -> NativeMemory {
-    unsafe Unmanaged<NativeMemory>.fromOpaque(user).takeUnretainedValue()
+private func nativeArena(_ user: UnsafeMutableRawPointer) -> UnsafeMutablePointer<NativeArena> {
+    unsafe user.assumingMemoryBound(to: NativeArena.self)
 }
 
 private func nativeAllocate(_ size: Int, _ user: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     guard let user = unsafe user else { return nil }
-    return unsafe nativeMemory(user).allocate(size)
+    return unsafe nativeArena(user).pointee.allocate(size)
 }
 
 private func nativeFree(_ block: UnsafeMutableRawPointer?, _ user: UnsafeMutableRawPointer?) {
     guard let block = unsafe block, let user = unsafe user else { return }
-    unsafe nativeMemory(user).release(block)
+    unsafe nativeArena(user).pointee.release(block)
 }
 
 private func nativeZeroed(
     _ count: Int, _ size: Int, _ user: UnsafeMutableRawPointer?
 ) -> UnsafeMutableRawPointer? {
     let (total, overflow) = count.multipliedReportingOverflow(by: size)
-    guard !overflow, let user = unsafe user, let block = unsafe nativeMemory(user).allocate(total) else {
+    guard !overflow, let user = unsafe user, let block = unsafe nativeArena(user).pointee.allocate(total)
+    else {
         return nil
     }
     unsafe memset(block, 0, total)
@@ -107,12 +122,12 @@ private func nativeResize(
     _ block: UnsafeMutableRawPointer?, _ size: Int, _ user: UnsafeMutableRawPointer?
 ) -> UnsafeMutableRawPointer? {
     guard let user = unsafe user else { return nil }
-    let memory = unsafe nativeMemory(user)
-    guard let block = unsafe block else { return unsafe memory.allocate(size) }
-    let usable = unsafe memory.usableSize(block)
+    let arena = unsafe nativeArena(user)
+    guard let block = unsafe block else { return unsafe arena.pointee.allocate(size) }
+    let usable = unsafe NativeArena.usableSize(block)
     if size <= usable { return unsafe block }
-    guard let fresh = unsafe memory.allocate(size) else { return nil }
+    guard let fresh = unsafe arena.pointee.allocate(size) else { return nil }
     unsafe memcpy(fresh, block, usable)
-    unsafe memory.release(block)
+    unsafe arena.pointee.release(block)
     return unsafe fresh
 }

@@ -8,7 +8,7 @@ struct RequestSlot {
         case free, pending, sending
     }
 
-    var request: OutgoingRequest
+    // What every callback looks at comes first, so that it shares a cache line.
     var phase = Phase.free
     /// HEADERS have been serialised, so the server may have seen the request.
     var isWritten = false
@@ -29,6 +29,7 @@ struct RequestSlot {
     var answerCount = 0
     var answerCapacity = 0
     var answer: UnsafeMutablePointer<UInt8>?
+    var request: OutgoingRequest
 
     init(request: OutgoingRequest) { self.request = request }
 
@@ -58,7 +59,7 @@ final class RequestSlab {
 
     let capacity: Int
     let slots: UnsafeMutablePointer<RequestSlot>
-    private let texts: UnsafeMutablePointer<UInt8>
+    let texts: UnsafeMutablePointer<UInt8>
     private(set) var used = 0
     private(set) var highWater = 0
     private var freeHead: Int32 = -1
@@ -135,10 +136,11 @@ final class RequestSlab {
     }
 
     /// Keeps a piece of the answer's body, up to the bound.
-    func appendAnswer(_ index: Int, _ data: UnsafePointer<UInt8>, _ count: Int) {
-        let slot = unsafe slots + index
+    static func appendAnswer(
+        _ slot: UnsafeMutablePointer<RequestSlot>, _ data: UnsafePointer<UInt8>, _ count: Int
+    ) {
         let have = unsafe slot.pointee.answerCount
-        let take = min(count, Self.answerMax - have)
+        let take = min(count, answerMax - have)
         if take < count { unsafe slot.pointee.bodyWasCut = true }
         guard take > 0 else { return }
         if unsafe slot.pointee.answerCapacity < have + take {

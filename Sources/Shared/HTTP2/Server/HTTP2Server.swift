@@ -27,7 +27,7 @@ package final class HTTP2Server: IOHandler, TurnHandler {
     private let context: TLSContext
     private let listener: Int32
     private var registration: Registration?
-    private(set) weak var delegate: (any HTTP2ServerDelegate)?
+    private(set) var delegate: (any HTTP2ServerDelegate)?
     var dirty: [HTTP2ServerConnection] = []
     private var flushing: [HTTP2ServerConnection] = []
 
@@ -39,7 +39,7 @@ package final class HTTP2Server: IOHandler, TurnHandler {
     ///   - reusePort: lets several servers share the port.
     ///   - context: the server's certificate.
     ///   - options: what is announced and bounded.
-    ///   - delegate: not retained.
+    ///   - delegate: kept until ``close()``.
     /// - Throws: when the address cannot be bound.
     package init(
         loop: EventLoop, host: String, port: UInt16, reusePort: Bool = false, context: TLSContext,
@@ -68,6 +68,7 @@ package final class HTTP2Server: IOHandler, TurnHandler {
         stopListening()
         for connection in connections { connection.close() }
         loop.removeTurnHandler(self)
+        delegate = nil
     }
 
     package func ioReady(_ events: IOEvents) {

@@ -27,7 +27,8 @@ package final class HTTP2ServerConnection: IOHandler {
     package let number: UInt64
     /// The delegate's own state for this connection.
     package var context: AnyObject?
-    private unowned let server: HTTP2Server
+    // Strong: the server drops its connections when they end, which breaks the cycle.
+    private let server: HTTP2Server
     private let stream: TLSStream
     private let session: HTTP2ServerSession
     private var phase = Phase.handshaking
