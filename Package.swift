@@ -116,7 +116,7 @@ let package = Package(
             ]),
         library(
             "ProducerKit", "Sources/Producer/Kit",
-            ["Core", "Jobs", "EventLoop", "Kafka", "Logging", "Terminal", "Configuration"]),
+            ["Core", "Decisions", "Jobs", "EventLoop", "Kafka", "Logging", "Terminal", "Configuration"]),
         library(
             "SimulatorKit", "Sources/Simulator/Kit",
             ["Core", "Jobs", "EventLoop", "Security", "HTTP2", "HTTPServer", "Logging", "Terminal"]),
@@ -164,7 +164,9 @@ let package = Package(
                 "EventLoop", "Core", "Logging", "SimulatorKit", "TestSupport",
             ]),
         tests("SimulatorTests", ["SimulatorKit", "HTTP2", "Security", "EventLoop", "Core", "TestSupport"]),
-        tests("ProducerTests", ["ProducerKit", "Kafka", "Jobs", "Core", "EventLoop", "TestSupport"]),
+        tests(
+            "ProducerTests",
+            ["ProducerKit", "Kafka", "Jobs", "Decisions", "Core", "EventLoop", "Terminal", "TestSupport"]),
         tests(
             "RetryTests",
             [

@@ -1,6 +1,7 @@
+import Glibc
 import ProducerKit
 
 @main
 struct ProducerMain {
-    static func main() {}
+    static func main() { exit(ProducerCommand.main(version: "0.1.0")) }
 }

@@ -35,6 +35,16 @@ package struct KafkaErrorCode: Hashable, Sendable, CustomStringConvertible {
     /// librdkafka's sentence for it.
     package var description: String { unsafe String(cString: rd_kafka_err2str(native)) }
 
+    /// Whether a record failed so only because its client had to be replaced: produced again, it goes through.
+    package var meansClientReplaced: Bool {
+        let codes = [
+            RD_KAFKA_RESP_ERR__PURGE_QUEUE, RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, RD_KAFKA_RESP_ERR__FATAL,
+            RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID,
+            RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH,
+        ]
+        return codes.contains { $0.rawValue == rawValue }
+    }
+
     /// Whether a commit answered so is simply out of date: the partition has a new owner, who reads on from the
     /// last commit that counted.
     package var meansStaleMember: Bool {
@@ -88,4 +98,11 @@ package struct KafkaEvent: Sendable {
 package protocol KafkaObserver: AnyObject {
     /// Called for each event; it must not call back into the client.
     func kafkaReported(_ event: KafkaEvent)
+}
+
+extension KafkaFailure {
+    /// There was no memory for the thing.
+    package static func outOfMemory(_ thing: String) -> KafkaFailure {
+        KafkaFailure(.create, "there is no memory for \(thing)")
+    }
 }

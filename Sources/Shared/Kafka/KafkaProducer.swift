@@ -60,6 +60,9 @@ package final class KafkaProducer {
     /// Hears errors and log lines, on the owner thread, within `drain` and `flush`.
     package weak var observer: (any KafkaObserver)?
 
+    /// Is lent every record that failed, within `drain` and `flush`, beside its report; see `FailedRecords`.
+    package weak var failureSink: (any KafkaFailureSink)?
+
     private let configuration: KafkaConfiguration
     private var handle: KafkaHandle
     private var queue: OpaquePointer?
@@ -209,16 +212,28 @@ package final class KafkaProducer {
     private func append(_ event: borrowing EventOwner, to reports: inout [DeliveryReport]) {
         while let message = unsafe rd_kafka_event_message_next(event.pointer) {
             let code = unsafe KafkaErrorCode(message.pointee.err)
-            if code == .none { counters.delivered &+= 1 } else { counters.failed &+= 1 }
             let isPossible =
                 unsafe code != .none
                 && rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED
-            unsafe reports.append(
-                DeliveryReport(
-                    opaque: UInt64(UInt(bitPattern: message.pointee._private)),
-                    partition: message.pointee.partition, offset: message.pointee.offset, code: code,
-                    isPossiblyPersisted: isPossible))
+            let report = unsafe DeliveryReport(
+                opaque: UInt64(UInt(bitPattern: message.pointee._private)),
+                partition: message.pointee.partition, offset: message.pointee.offset, code: code,
+                isPossiblyPersisted: isPossible)
+            reports.append(report)
+            if code == .none {
+                counters.delivered &+= 1
+                continue
+            }
+            counters.failed &+= 1
+            guard let failureSink, let topic = unsafe topicIndex(message.pointee.rkt) else { continue }
+            unsafe failureSink.kafkaFailed(
+                KafkaRecord(UnsafeMutablePointer(mutating: message), topic: topic), report)
         }
+    }
+
+    private func topicIndex(_ native: OpaquePointer?) -> Int32? {
+        guard let native = unsafe native, let name = unsafe rd_kafka_topic_name(native) else { return nil }
+        return topics.firstIndex(of: unsafe String(cString: name)).map { Int32(clamping: $0) }
     }
 
     private func note(_ report: KafkaEvent) {

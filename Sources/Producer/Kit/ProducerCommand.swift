@@ -1,0 +1,100 @@
+import Core
+import Glibc
+import Kafka
+package import Terminal
+
+/// The command line of `peal-producer`.
+package enum ProducerCommand {
+    /// The options that say where Kafka is.
+    package static let kafkaOptions = [
+        Option(
+            "brokers", short: "b", .value("HOST:PORT,..."), environment: "PEAL_KAFKA_BROKERS",
+            help: "Where Kafka is; 127.0.0.1:9092 unless given."),
+        Option("property", short: "X", .values("NAME=VALUE"), help: "A librdkafka property."),
+        Option(
+            "topic-prefix", .value("TEXT"), environment: "PEAL_TOPIC_PREFIX",
+            help: "What the topics' names begin with; peal unless given."),
+    ]
+
+    /// The `send` command.
+    package static let send = Command(
+        "send", summary: "Sends notification jobs from files or standard input to Kafka.",
+        operands: "[FILE...|-]",
+        options: kafkaOptions + [
+            Option(
+                "lane", short: "l", .value("LANE"), help: "urgent, normal (unless given) or bulk."),
+            Option("rate", short: "r", .value("N"), help: "At most N jobs a second."),
+            Option("dry-run", short: "n", help: "Check every job and send nothing."),
+            Option(
+                "on-bad", .value("stop|skip"),
+                help: "What to do about a job that can't be read: send what came before it and end "
+                    + "(unless given), or leave it out."),
+            Option(
+                "patience", .value("TIME"),
+                help: "How long to wait for the brokers at the start and at the end; 30s unless given."),
+            Option("json", help: "Print the summary as JSON."),
+            Option("quiet", short: "q", help: "Show no progress and no summary."),
+        ],
+        details: """
+            The input is one job a line (NDJSON) or one JSON array of jobs. A job without an id gets a ULID. A job whose
+            send_at is still to come waits in a retry topic. Ctrl-C ends cleanly and tells how many jobs are confirmed.
+
+            Exit codes: 0 all confirmed, 1 some are not or the input is bad, 64 wrong call, 69 no broker, 130 interrupted.
+            """)
+
+    /// The whole command.
+    package static let root = Command(
+        "peal-producer", summary: "Publishes notification jobs.", subcommands: [send])
+
+    /// Reads the `send` command's options.
+    /// - Throws: what is wrong with them.
+    package static func settings(_ arguments: Arguments) throws(UsageFailure) -> SendSettings {
+        var settings = SendSettings()
+        if let brokers = arguments.string("brokers") { settings.brokers = brokers }
+        settings.properties = try arguments.pairs("property")
+        if let prefix = arguments.string("topic-prefix") { settings.names = TopicNames(prefix: prefix) }
+        if let lane = try arguments.choice("lane", of: TopicNames.lanes) {
+            settings.lane = TopicNames.lanes.firstIndex(of: lane) ?? settings.lane
+        }
+        if let rate = try arguments.number("rate") {
+            guard rate > 0 else { throw UsageFailure("--rate takes a number above 0") }
+            settings.perSecond = rate
+        }
+        settings.isDryRun = arguments.flag("dry-run")
+        if let text = try arguments.choice("on-bad", of: SendSettings.BadJob.allCases.map(\.rawValue)) {
+            settings.badJob = SendSettings.BadJob(rawValue: text) ?? .stop
+        }
+        if let patience = try arguments.durationMs("patience") { settings.patienceMs = patience }
+        settings.showsProgress = !arguments.flag("quiet")
+        return settings
+    }
+
+    /// Runs the process and gives its exit code.
+    package static func main(version: String) -> Int32 {
+        let arguments = Console.arguments(for: root, version: version)
+        let stop = StopFlag()
+        Interruption.watch(stop)
+        let settings: SendSettings
+        do throws(UsageFailure) {
+            settings = try Self.settings(arguments)
+        } catch {
+            Console.failUsage(error, of: root)
+        }
+        do throws(KafkaFailure) {
+            let sender = try JobSender(settings, stop: stop, complain: Console.complain)
+            let paths = arguments.operands.isEmpty ? ["-"] : arguments.operands
+            let summary = try sender.run(paths)
+            if arguments.flag("json") {
+                Console.write(summary.json + "\n")
+            } else if !arguments.flag("quiet") {
+                Console.write(summary.text(style: Console.style))
+            }
+            return summary.exitCode
+        } catch {
+            Console.complain("peal-producer: \(error.message)")
+            if error.code == .configuration { return UsageFailure.exitCode }
+            // EX_UNAVAILABLE of sysexits.h.
+            return 69
+        }
+    }
+}
