@@ -50,6 +50,23 @@ private struct Dice: RandomNumberGenerator {
         #expect(accepted > 5000)
     }
 
+    @Test func `No control character but white space is accepted anywhere`() throws {
+        let text = Array(
+            #"{"app":"a","to":{"recipient":"r"},"message":"m","tag":1,"data":{"a":[true,{}]}}"#.utf8)
+        let space: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
+        for place in 0...text.count {
+            let isInside = text[..<place].filter { $0 == UInt8(ascii: "\"") }.count % 2 == 1
+            for control in (0..<0x21 as Range<UInt8>) + [0x7F] {
+                var bytes = text
+                bytes.insert(control, at: place)
+                let isRefused = try fault(bytes) != nil
+                let isText = isInside && control == 0x7F
+                if !space.contains(control), !isText { #expect(isRefused, "\(control) at \(place)") }
+                if control == 0x0A, isInside { #expect(isRefused) }
+            }
+        }
+    }
+
     @Test func `Nothing past the end of the value is read`() throws {
         let parser = try #require(JobParser())
         let page = 4096

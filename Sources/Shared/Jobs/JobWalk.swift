@@ -99,8 +99,14 @@ struct JobWalk {
     @inline(__always)
     private func end(of start: Int) -> Int {
         var end = offset(at + 1)
-        while end > start + 1, unsafe bytes[end - 1] <= 0x20 { end -= 1 }
+        while end > start + 1, unsafe Self.isSpace(bytes[end - 1]) { end -= 1 }
         return end
+    }
+
+    /// JSON's white space (RFC 8259 section 2) and nothing else: simdjson's kernels differ over other controls.
+    @inline(__always)
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
     }
 
     /// Reads a string; the token is what lies between the quotes.
