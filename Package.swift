@@ -149,7 +149,7 @@ let package = Package(
         tests("SecurityTests", ["Security", "Core"]),
         tests("HTTP2Tests", ["HTTP2", "Security", "EventLoop", "Core", "TestSupport"]),
         tests("KafkaTests", ["Kafka", "EventLoop", "Core", "TestSupport"]),
-        tests("RedisTests", ["Redis", "EventLoop", "Core", "TestSupport"]),
+        tests("RedisTests", ["Redis", "EventLoop", "Security", "Core", "TestSupport"]),
         tests("RegistryTests", ["Registry", "Redis", "EventLoop", "Core", "TestSupport"]),
         tests("HTTPClientTests", ["HTTPClient", "HTTPServer", "EventLoop", "Core"]),
         tests("YAMLTests", ["YAML", "Core"]),

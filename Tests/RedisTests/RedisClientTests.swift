@@ -1,5 +1,6 @@
 import Core
 import EventLoop
+import Security
 import Testing
 
 @testable import Redis
@@ -293,6 +294,68 @@ private final class Rig {
         }
         for peer in peers { Socket.close(peer) }
         #expect(found)
+        #expect(rig.recorder.connects == 0)
+    }
+}
+
+@Suite struct EncryptedRedisTests {
+    /// A server that speaks TLS, and the address and trust for it.
+    private func start() throws -> (server: RedisServer, endpoint: RedisEndpoint, caFile: String) {
+        let directory = try Files.makeTemporaryDirectory(prefix: "peal-redis-tls")
+        let identity = try ThrowAwayIdentity.make(hosts: ["localhost", "127.0.0.1"])
+        for (name, text) in [
+            ("ca.pem", identity.caPEM), ("cert.pem", identity.certificatePEM), ("key.pem", identity.keyPEM),
+        ] {
+            try Files.write(path: "\(directory)/\(name)", text: text, mode: 0o600)
+        }
+        let listener = try Socket.listen(host: "127.0.0.1", port: 0)
+        let port = Socket.port(of: listener)
+        Socket.close(listener)
+        let server = try RedisServer(settings: [
+            "--tls-port", "\(port)", "--tls-cert-file", "\(directory)/cert.pem", "--tls-key-file",
+            "\(directory)/key.pem", "--tls-ca-cert-file", "\(directory)/ca.pem", "--tls-auth-clients", "no",
+        ])
+        let endpoint = RedisEndpoint(address: .tcp(host: "127.0.0.1", port: port), isEncrypted: true)
+        return (server, endpoint, "\(directory)/ca.pem")
+    }
+
+    @Test func answersOverTLS() throws {
+        let (server, endpoint, caFile) = try start()
+        let context = try TLSContext.client(TLSClientOptions(caFile: caFile, applicationProtocols: []))
+        let rig = try Rig(endpoint) { $0.tls = context }
+        rig.ready()
+        let padding = String(repeating: "y", count: 5_000)
+        for value in 0..<1_000 {
+            #expect(rig.issue("ECHO", "\(value)\(padding)", value: UInt64(value)) == nil)
+        }
+        rig.answers(1_000)
+        for (index, answer) in rig.recorder.answers.enumerated() {
+            #expect(answer.value.text == "\(index)\(padding)")
+        }
+        server.kill()
+        #expect(rig.loop.runUntil { !rig.client.isReady })
+        try server.start()
+        rig.ready()
+        #expect(rig.issue("PING") == nil)
+        rig.answers(1_001)
+        #expect(rig.recorder.answers.last?.value.text == "PONG")
+    }
+
+    @Test func refusesAServerThatItDoesntTrust() throws {
+        let (server, endpoint, _) = try start()
+        let rig = try Rig(endpoint)
+        #expect(rig.loop.runUntil { !rig.recorder.disconnects.isEmpty })
+        #expect(rig.recorder.disconnects.first?.message.contains("trusted") == true)
+        #expect(rig.recorder.connects == 0)
+        #expect(server.processID != nil)
+    }
+
+    @Test func givesUpAServerThatSpeaksPlainText() throws {
+        let server = try RedisServer()
+        var endpoint = server.tcpEndpoint
+        endpoint.isEncrypted = true
+        let rig = try Rig(endpoint) { $0.connectTimeoutMs = 300 }
+        #expect(rig.loop.runUntil { !rig.recorder.disconnects.isEmpty })
         #expect(rig.recorder.connects == 0)
     }
 }

@@ -153,3 +153,23 @@ import Testing
         #expect(RegistryKeys.subscribers(app: "shop", topic: "news", shard: 3) == "peal:sub:{shop}:news:3")
     }
 }
+
+@Suite struct ServerSettingsTests {
+    @Test func sayWhatToChange() throws {
+        let shelf = try Shelf()
+        #expect(try ServerSettings.complaints(shelf.session).isEmpty)
+        try shelf.session.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        try shelf.session.command("CONFIG", "SET", "hash-max-listpack-value", "64")
+        let complaints = try ServerSettings.complaints(shelf.session)
+        #expect(complaints.count == 2)
+        #expect(complaints.first?.contains("CONFIG SET maxmemory-policy noeviction") == true)
+        #expect(complaints.last?.contains("CONFIG SET hash-max-listpack-value 512") == true)
+    }
+
+    @Test func admitThatTheyCantBeRead() throws {
+        let shelf = try Shelf()
+        try shelf.session.command("ACL", "SETUSER", "default", "-config")
+        let complaints = try ServerSettings.complaints(shelf.session)
+        #expect(complaints.count == 1)
+    }
+}

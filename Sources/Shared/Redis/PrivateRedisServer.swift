@@ -132,7 +132,8 @@ package final class PrivateRedisServer {
         if let watcherSocket { close(watcherSocket) }
         watcherSocket = nil
         guard let process else { return }
-        _ = Glibc.kill(process, SIGCONT)
+        // SIGKILL also ends a suspended process, which must not answer anything on its way out.
+        if signal != SIGKILL { _ = Glibc.kill(process, SIGCONT) }
         _ = Glibc.kill(process, signal)
         if !Self.reap(process, withinMs: 3_000) {
             _ = Glibc.kill(process, SIGKILL)

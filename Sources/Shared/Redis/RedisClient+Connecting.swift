@@ -1,5 +1,6 @@
 internal import Core
 internal import EventLoop
+internal import Security
 
 /// What a reply to one of the first commands of a connection means.
 enum GreetingStep {
@@ -57,9 +58,16 @@ extension RedisClient {
     }
 
     private func open(_ make: () throws(SystemFailure) -> Int32) {
+        let tls: TLSConnection?
+        do throws(SecurityFailure) {
+            tls = try makeTLS()
+        } catch {
+            drop(RedisFailure(.unavailable, "can't encrypt to \(options.endpoint): \(error)"))
+            return
+        }
         do throws(SystemFailure) {
             let descriptor = try make()
-            guard let made = RedisConnection(descriptor: descriptor) else {
+            guard let made = RedisConnection(descriptor: descriptor, tls: tls) else {
                 Socket.close(descriptor)
                 drop(RedisFailure(.unavailable, "no memory for a Redis reader"))
                 return
@@ -72,6 +80,20 @@ extension RedisClient {
         }
     }
 
+    private func makeTLS() throws(SecurityFailure) -> TLSConnection? {
+        guard options.endpoint.isEncrypted, case .tcp(let host, _) = options.endpoint.address else {
+            return nil
+        }
+        let context: TLSContext
+        if let known = options.tls ?? tlsContext {
+            context = known
+        } else {
+            context = try TLSContext.client(TLSClientOptions(applicationProtocols: []))
+        }
+        tlsContext = context
+        return try TLSConnection(client: context, serverName: host)
+    }
+
     /// The socket is connected, or isn't going to be.
     func connectFinished() {
         guard let connection, let registration = connection.registration else { return }
@@ -82,11 +104,33 @@ extension RedisClient {
             return
         }
         loop.setInterest(registration, .readable)
-        state = .greeting
-        greet()
+        guard let tls = connection.tls else {
+            greet()
+            return
+        }
+        state = .handshaking
+        shakeHands(tls, on: connection)
+    }
+
+    /// Goes on with the TLS handshake; false when the connection is no more.
+    @discardableResult
+    func shakeHands(_ tls: TLSConnection, on connection: RedisConnection) -> Bool {
+        let isComplete: Bool
+        do throws(SecurityFailure) {
+            isComplete = try tls.handshake()
+        } catch {
+            // The alert that tells the peer why is worth one attempt.
+            _ = sendCiphertext(tls, on: connection)
+            drop(RedisFailure(.unavailable, "can't encrypt to \(options.endpoint): \(error)"))
+            return false
+        }
+        guard sendCiphertext(tls, on: connection) else { return false }
+        if isComplete { greet() }
+        return self.connection === connection
     }
 
     private func greet() {
+        state = .greeting
         greeting.clear()
         greetingSteps.removeAll()
         if let password = options.endpoint.password {

@@ -1,12 +1,13 @@
 internal import Core
 package import EventLoop
+internal import Security
 
 extension RedisClient: IOHandler {
     /// The socket is ready.
     package func ioReady(_ events: IOEvents) {
         switch state {
         case .connecting: connectFinished()
-        case .greeting, .ready, .retiring:
+        case .handshaking, .greeting, .ready, .retiring:
             if events.contains(.readable) || events.contains(.hangup) { receive() }
             if events.contains(.writable) { unblock() }
         case .idle, .resolving, .waiting, .closed: break
@@ -17,28 +18,55 @@ extension RedisClient: IOHandler {
         guard let connection, let registration = connection.registration else { return }
         connection.isBlocked = false
         loop.setInterest(registration, .readable)
+        if let tls = connection.tls, !sendCiphertext(tls, on: connection) { return }
         flush()
     }
 
     /// Sends as much as the socket takes.
     func flush() {
-        guard let connection, !connection.isBlocked else { return }
-        if case .greeting = state {
-            while !greeting.bytes.isEmpty {
+        guard let connection else { return }
+        switch state {
+        case .greeting:
+            while !greeting.bytes.isEmpty, !connection.isBlocked {
                 guard let taken = unsafe send(greeting.bytes.bytes, on: connection) else { return }
                 greeting.bytes.consume(taken)
             }
-            return
-        }
-        while sent < buffer.count {
-            let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer.bytes.bytes[sent...])
-            guard let taken = unsafe send(rest, on: connection) else { return }
-            sent += taken
+        case .ready, .retiring:
+            while sent < buffer.count, !connection.isBlocked {
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer.bytes.bytes[sent...])
+                guard let taken = unsafe send(rest, on: connection) else { return }
+                sent += taken
+            }
+        default: break
         }
     }
 
-    /// Sends once; nil when the socket is full or the connection was dropped.
+    /// Sends once; nil when nothing was taken because the socket is full or the connection was dropped.
     private func send(_ bytes: UnsafeRawBufferPointer, on connection: RedisConnection) -> Int? {
+        guard let tls = connection.tls else { return unsafe sendOnce(bytes, on: connection) }
+        // What is encrypted counts as sent: it leaves as soon as the socket takes it.
+        let part = unsafe UnsafeRawBufferPointer(rebasing: bytes.prefix(64 << 10))
+        do throws(SecurityFailure) {
+            unsafe try tls.write(part)
+        } catch {
+            drop(RedisFailure(.connectionLost, "can't encrypt to \(options.endpoint): \(error)"))
+            return nil
+        }
+        return sendCiphertext(tls, on: connection) ? part.count : nil
+    }
+
+    /// Sends what is encrypted as far as the socket takes it; false when the connection was dropped.
+    func sendCiphertext(_ tls: TLSConnection, on connection: RedisConnection) -> Bool {
+        while !tls.outgoing.isEmpty, !connection.isBlocked {
+            guard let taken = unsafe sendOnce(tls.outgoing.bytes, on: connection) else {
+                return self.connection === connection
+            }
+            tls.outgoing.consume(taken)
+        }
+        return true
+    }
+
+    private func sendOnce(_ bytes: UnsafeRawBufferPointer, on connection: RedisConnection) -> Int? {
         let taken = unsafe Socket.send(connection.descriptor, bytes)
         if taken > 0 {
             statistics.bytesOut &+= UInt64(taken)
@@ -69,7 +97,17 @@ extension RedisClient: IOHandler {
 
     /// Reads once; nil when the connection is no more.
     private func receiveOnce(_ connection: RedisConnection) -> Int? {
-        let count = unsafe Socket.recv(connection.descriptor, into: receiveBuffer.bytes)
+        let count: Int
+        if let tls = connection.tls {
+            var received = 0
+            unsafe tls.incoming.appendWith(minimum: ReceiveBuffer.size) {
+                received = unsafe Socket.recv(connection.descriptor, into: $0)
+                return max(0, received)
+            }
+            count = received
+        } else {
+            count = unsafe Socket.recv(connection.descriptor, into: receiveBuffer.bytes)
+        }
         guard count > 0 else {
             if Socket.wouldBlock(count) { return 0 }
             let failure = SystemFailure(
@@ -79,6 +117,33 @@ extension RedisClient: IOHandler {
             return nil
         }
         statistics.bytesIn &+= UInt64(count)
+        let isAlive = connection.tls.map { decrypt($0, connection) } ?? parse(count, connection)
+        return isAlive ? count : nil
+    }
+
+    /// Takes what the TLS connection has received; false when the connection is no more.
+    private func decrypt(_ tls: TLSConnection, _ connection: RedisConnection) -> Bool {
+        if case .handshaking = state, !shakeHands(tls, on: connection) { return false }
+        if case .handshaking = state { return true }
+        while true {
+            do throws(SecurityFailure) {
+                switch unsafe try tls.read(into: receiveBuffer.bytes) {
+                case .bytes(let count):
+                    guard parse(count, connection) else { return false }
+                case .wantsMore: return sendCiphertext(tls, on: connection)
+                case .closed:
+                    drop(RedisFailure(.connectionLost, "\(options.endpoint) closed the connection"))
+                    return false
+                }
+            } catch {
+                drop(RedisFailure(.connectionLost, "can't decrypt from \(options.endpoint): \(error)"))
+                return false
+            }
+        }
+    }
+
+    /// Parses the first `count` bytes of the receive buffer; false when the connection is no more.
+    private func parse(_ count: Int, _ connection: RedisConnection) -> Bool {
         var rest = unsafe UnsafeRawBufferPointer(rebasing: receiveBuffer.bytes[..<count])
         while unsafe !rest.isEmpty {
             // hiredis moves what is left of its buffer after each kibibyte that it parsed: small helpings
@@ -87,11 +152,11 @@ extension RedisClient: IOHandler {
             unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest.dropFirst(8192))
             guard unsafe connection.parser.feed(helping) else {
                 drop(RedisFailure(.protocolBroken, "\(options.endpoint) sent a reply beyond the bounds"))
-                return nil
+                return false
             }
-            guard takeReplies(connection) else { return nil }
+            guard takeReplies(connection) else { return false }
         }
-        return count
+        return true
     }
 
     /// Takes the whole replies; false when the connection is no more.

@@ -1,5 +1,6 @@
 internal import Core
 package import EventLoop
+internal import Security
 
 /// A pipelining Redis client on an event loop: one connection, replies matched first in, first out.
 ///
@@ -17,6 +18,7 @@ package final class RedisClient {
         case idle
         case resolving
         case connecting
+        case handshaking
         case greeting
         case ready
         /// Ready, but the server was demoted: takes the replies still due, then connects again.
@@ -43,6 +45,7 @@ package final class RedisClient {
     var ring = CommandRing()
     let receiveBuffer = ReceiveBuffer()
     var connection: RedisConnection?
+    var tlsContext: TLSContext?
     var greeting = RedisCommandBuffer(capacity: 1024)
     var greetingSteps: [GreetingStep] = []
     var lookups: Inbox<HostLookup>

@@ -1,3 +1,5 @@
+package import Security
+
 /// What becomes of a command that is issued while there is no connection.
 package enum RedisDisconnectedPolicy: Sendable {
     /// It is refused at once.
@@ -10,6 +12,8 @@ package enum RedisDisconnectedPolicy: Sendable {
 package struct RedisClientOptions: Sendable {
     /// Where the server is.
     package var endpoint: RedisEndpoint
+    /// Trust and client certificate of an encrypted connection; nil trusts the system's authorities.
+    package var tls: TLSContext?
     /// The scripts that are loaded on each connection.
     package var scripts: [RedisScript] = []
     /// Shown by `CLIENT LIST`; letters, digits and hyphens.

@@ -1,5 +1,6 @@
 internal import Core
 internal import EventLoop
+internal import Security
 
 /// One socket to Redis with its parser.
 ///
@@ -8,13 +9,16 @@ final class RedisConnection {
     let descriptor: Int32
     let parser: ReplyParser
     var registration: Registration?
+    /// Encrypts and decrypts; nil on a plain connection.
+    let tls: TLSConnection?
     /// Whether the socket took less than it was given.
     var isBlocked = false
 
-    init?(descriptor: Int32) {
+    init?(descriptor: Int32, tls: TLSConnection?) {
         guard let parser = ReplyParser() else { return nil }
         self.descriptor = descriptor
         self.parser = parser
+        self.tls = tls
     }
 
     func close(loop: EventLoop) {

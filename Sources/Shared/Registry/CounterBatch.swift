@@ -2,8 +2,8 @@ package import Redis
 
 /// The fields of the live counters.
 ///
-/// Outcomes have the names of the outcome events; on top come what happens on the way, and `reason:<name>` for each
-/// reason of a failure.
+/// Outcomes have the names of the outcome events; on top come what happens on the way, and `reason:<name>`
+/// for each reason of a failure.
 package enum CounterFields {
     /// What every stream entry and every dashboard may count on.
     package static let standard = [
@@ -15,7 +15,8 @@ package enum CounterFields {
 
 /// Counts of a second or so, on their way to the live counters in Redis.
 ///
-/// Counting is an addition in an array. The counters are statistics: a flush whose outcome is unknown isn't repeated.
+/// Counting is an addition in an array. The counters are statistics: a flush whose outcome is unknown isn't
+/// repeated.
 /// - Threading: one thread; each shard has one.
 package struct CounterBatch {
     /// Seconds that the counters of a minute are kept: two days.
@@ -47,10 +48,11 @@ package struct CounterBatch {
         }
     }
 
-    /// Hands one command after the other to `issue`, which says whether it was taken. What wasn't stays counted.
+    /// Hands one command after the other to `issue`, which says whether it was taken. What wasn't stays
+    /// counted.
     ///
     /// Each count goes to `peal:stat:{app}:<minute>`, `peal:total:{app}` and the same of all apps, `{*}`.
-    /// - Parameter minute: minutes since 1970.
+    /// `minute` is in minutes since 1970.
     package mutating func flush(
         minute: Int64, _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool
     ) {
@@ -79,7 +81,8 @@ package struct CounterBatch {
         return expire(app: apps[app], minute, issue)
     }
 
-    /// The total is asked for first and the minute follows: after a refusal the count stays whole for the next time.
+    /// The total is asked for first and the minute follows: after a refusal the count stays whole for the
+    /// next time.
     private func increment(
         app: String, _ field: Int, _ count: UInt64, _ minute: Int64,
         _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool

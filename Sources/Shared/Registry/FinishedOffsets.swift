@@ -1,8 +1,8 @@
 internal import Core
 package import Redis
 
-/// The offsets of a partition that are finished above the committed one, mirrored in Redis within milliseconds, so
-/// that a successor skips them after a crash.
+/// The offsets of a partition that are finished above the committed one, mirrored in Redis within
+/// milliseconds, so that a successor skips them after a crash.
 ///
 /// In Redis it is one string for each 65,536 offsets, `peal:done:<group>:<topic>:<partition>:<segment>`:
 /// ```
@@ -10,13 +10,14 @@ package import Redis
 /// 8   timestamp of the record at that offset, milliseconds since 1970, 8 bytes, little-endian
 /// 16  one bit an offset, the highest bit of a byte first: GETBIT key (128 + offset % 65536)
 /// ```
-/// Offsets mean something within one life of the topic only. What a predecessor left counts when the record at its
-/// lowest offset carries the stored timestamp, or when that offset lies below a committed one, since nobody commits
-/// past it without having compared. Otherwise it is void and gets overwritten.
+/// Offsets mean something within one life of the topic only. What a predecessor left counts when the record
+/// at its lowest offset carries the stored timestamp, or when that offset lies below a committed one, since
+/// nobody commits past it without having compared. Otherwise it is void and gets overwritten.
 ///
-/// No I/O: the owner reads the segments of ``segmentsToLoad`` before it takes the first record, asks about each
-/// record in order, tells what finished, and sends what ``encodeNextWrite(of:into:)`` gives until ``hasWrites`` is
-/// false. After a failed write it calls ``rewrite()``; also once an hour, which keeps the keys from expiring.
+/// No I/O: the owner reads the segments of ``segmentsToLoad`` before it takes the first record, asks about
+/// each record in order, tells what finished, and sends what ``encodeNextWrite(of:into:)`` gives until
+/// ``hasWrites`` is false. After a failed write it calls ``rewrite()``; also once an hour, which keeps the
+/// keys from expiring.
 /// - Cost: 8 KiB a segment, two or three segments; no allocation a record.
 package struct FinishedOffsets {
     /// Offsets a segment.
@@ -32,8 +33,9 @@ package struct FinishedOffsets {
     private var deletions: [Int64] = []
 
     /// Makes the mirror of a partition that is read from `startOffset` on.
-    /// - Parameter startedAtCommit: whether the group had committed that offset; false when it had none and begins
-    ///   at an end of the log.
+    ///
+    /// `startedAtCommit` says whether the group had committed that offset; it is false when the group had
+    /// none and begins at an end of the log.
     package init(startOffset: Int64, startedAtCommit: Bool) {
         self.startOffset = max(0, startOffset)
         self.startedAtCommit = startedAtCommit
@@ -45,7 +47,8 @@ package struct FinishedOffsets {
         return [first, first + 1]
     }
 
-    /// Takes what a predecessor left; an empty value is no segment. A value that isn't one is overwritten later.
+    /// Takes what a predecessor left; an empty value is no segment. A value that isn't one is overwritten
+    /// later.
     package mutating func load(segment number: Int64, _ value: UnsafeRawBufferPointer) {
         guard unsafe !value.isEmpty, find(number) == nil else { return }
         var segment = FinishedSegment(number: number)
@@ -53,7 +56,8 @@ package struct FinishedOffsets {
         segments.append(segment)
     }
 
-    /// Whether the record had been finished by a predecessor. Asked once for each record, in the order of offsets.
+    /// Whether the record had been finished by a predecessor. Asked once for each record, in the order of
+    /// offsets.
     package mutating func wasFinished(offset: Int64, timestampMs: Int64) -> Bool {
         guard offset >= 0, let index = find(offset / Self.segmentSize) else { return false }
         return segments[index].wasFinished(offset, timestampMs)
@@ -67,7 +71,8 @@ package struct FinishedOffsets {
             segments[index].finish(offset, timestampMs)
             return
         }
-        // Offsets in flight span one segment, so more than a few mean that nobody commits; they are only a help.
+        // Offsets in flight span one segment, so more than a few mean that nobody commits; they are only a
+        // help.
         guard segments.count < Self.maximumSegments else { return }
         var segment = FinishedSegment(number: number)
         segment.finish(offset, timestampMs)

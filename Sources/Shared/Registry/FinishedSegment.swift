@@ -6,8 +6,8 @@ struct FinishedSegment {
     /// What is known about the bits that a predecessor left.
     private enum Inheritance {
         case none
-        /// They count when the record at the lowest offset carries the timestamp. Nothing is written meanwhile:
-        /// a lower offset of ours would vouch for bits that nobody has checked.
+        /// They count when the record at the lowest offset carries the timestamp. Nothing is written
+        /// meanwhile: a lower offset of ours would vouch for bits that nobody has checked.
         case unproven
         case proven
     }

@@ -1,0 +1,37 @@
+package import Redis
+
+/// Checks how a Redis server is set up, at start and in `peal check`.
+package enum ServerSettings {
+    /// What should be changed, one sentence each with the command that does it; empty when all is well.
+    ///
+    /// A managed Redis that forbids CONFIG can't be asked, which is one of the sentences.
+    /// - Throws: when the server can't be reached.
+    package static func complaints(_ session: RedisSession) throws(RedisFailure) -> [String] {
+        var found: [String] = []
+        do throws(RedisFailure) {
+            let policy = try setting("maxmemory-policy", session)
+            if policy != "noeviction" {
+                found.append(
+                    "Redis may evict keys (maxmemory-policy \(policy)), which loses devices and badges: "
+                        + "CONFIG SET maxmemory-policy noeviction")
+            }
+            for name in ["hash-max-listpack-value", "hash-max-listpack-entries"] {
+                let value = Int64(try setting(name, session)) ?? 0
+                if value < 512, !(name == "hash-max-listpack-entries" && value >= 128) {
+                    found.append(
+                        "Redis stores device records wastefully (\(name) \(value)): CONFIG SET \(name) 512")
+                }
+            }
+        } catch {
+            guard error.code == .notPermitted || error.code == .refused else { throw error }
+            found.append(
+                "Redis doesn't tell its settings (\(error.message)): make sure of maxmemory-policy noeviction "
+                    + "and hash-max-listpack-value 512")
+        }
+        return found
+    }
+
+    private static func setting(_ name: String, _ session: RedisSession) throws(RedisFailure) -> String {
+        try session.command("CONFIG", "GET", name).array.last?.text ?? ""
+    }
+}
