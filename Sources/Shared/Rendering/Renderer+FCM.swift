@@ -89,7 +89,7 @@ extension Renderer {
         job.type == .alert && job.hasText && !job.flags.has(.hidden)
     }
 
-    private func appendNotification(_ job: Job, _ body: JSONText?, _ out: inout ByteBuffer) {
+    func appendNotification(_ job: Job, _ body: JSONText?, _ out: inout ByteBuffer) {
         guard isShown(job) else { return }
         out.name("\"notification\":{")
         appendTitle(job, &out)
@@ -149,12 +149,9 @@ extension Renderer {
     // MARK: Web
 
     private func appendWeb(_ job: Job, _ moment: RenderMoment, _ out: inout ByteBuffer) {
-        out.name("\"webpush\":{\"headers\":{\"Urgency\":")
-        switch job.priority {
-        case .high: out.append("\"high\"")
-        case .normal: out.append("\"normal\"")
-        case .low: out.append("\"low\"")
-        }
+        out.name("\"webpush\":{\"headers\":{\"Urgency\":\"")
+        out.append(job.priority.urgency)
+        out.append("\"")
         if let ttl = Self.remaining(job, moment) {
             out.name("\"TTL\":\"")
             out.append(decimal: ttl)
