@@ -101,22 +101,29 @@ let package = Package(
                 "Configuration",
             ]),
 
+        shared(
+            "Services",
+            ["Core", "EventLoop", "Logging", "Configuration", "Redis", "Terminal", "HTTPServer"]),
+
         // Layer 5: the services, each a library that tests drive in-process.
         library(
             "WorkerKit", "Sources/Worker/Kit",
             [
                 "Core", "Decisions", "Jobs", "Rendering", "EventLoop", "Security", "HTTP2", "Kafka", "Redis",
-                "HTTPServer", "Logging", "Terminal", "Configuration", "Registry", "Providers",
+                "HTTPServer", "Logging", "Terminal", "Configuration", "Registry", "Providers", "Services",
             ]),
         library(
             "RetryKit", "Sources/Retry/Kit",
             [
                 "Core", "Decisions", "EventLoop", "Kafka", "Redis", "HTTPServer", "Logging", "Terminal",
-                "Configuration", "Registry",
+                "Configuration", "Registry", "Services",
             ]),
         library(
             "ProducerKit", "Sources/Producer/Kit",
-            ["Core", "Decisions", "Jobs", "EventLoop", "Kafka", "Logging", "Terminal", "Configuration"]),
+            [
+                "Core", "Decisions", "Jobs", "EventLoop", "Kafka", "Logging", "Terminal", "Configuration",
+                "Services",
+            ]),
         library(
             "SimulatorKit", "Sources/Simulator/Kit",
             ["Core", "Jobs", "EventLoop", "Security", "HTTP2", "HTTPServer", "Logging", "Terminal"]),

@@ -48,7 +48,7 @@ package final class RedisSession {
     /// Runs the one command that `encode` appends and waits for its reply; an error reply is thrown.
     @discardableResult
     package func run(_ encode: (inout RedisCommandBuffer) -> Void) throws(RedisFailure) -> RedisValue {
-        inbox.values.removeAll()
+        refresh()
         if let code = client.issue(RedisTag(kind: 0, value: 0), encode) {
             throw RedisFailure(code, "the command was not taken")
         }
@@ -64,7 +64,7 @@ package final class RedisSession {
 
     /// Runs the commands in one go; an error reply is an element of the result.
     package func pipeline(_ commands: [[String]]) throws(RedisFailure) -> [RedisValue] {
-        inbox.values.removeAll()
+        refresh()
         var taken = 0
         for words in commands {
             if client.inFlight >= client.options.maximumInFlight / 2 { waitFor(taken) }
@@ -76,6 +76,12 @@ package final class RedisSession {
         }
         waitFor(taken)
         return inbox.values
+    }
+
+    /// Hears what happened since the last call and reads the clock, from which the next deadline counts.
+    private func refresh() {
+        loop.runOnce(maxWaitMs: 0)
+        inbox.values.removeAll()
     }
 
     /// Every command taken is answered within its deadline, so this ends.

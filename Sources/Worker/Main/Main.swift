@@ -1,6 +1,7 @@
-import WorkerKit
+internal import Glibc
+internal import WorkerKit
 
 @main
 struct WorkerMain {
-    static func main() {}
+    static func main() { exit(WorkerCommand.main()) }
 }

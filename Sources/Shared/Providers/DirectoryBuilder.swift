@@ -1,0 +1,169 @@
+package import Configuration
+internal import Decisions
+internal import HTTP2
+internal import Jobs
+internal import Rendering
+internal import Security
+
+/// Turns a configuration into apps and routes: reads keys, makes TLS contexts, gives credentials to their keeper.
+///
+/// Apps that share a credential share its route, and with it the connections and the provider token.
+package struct DirectoryBuilder {
+    private let settings: Settings
+    private let keeper: CredentialKeeper?
+    private var routes: [RouteDefinition] = []
+    private var byName: [String: Int] = [:]
+    private var bearers: [String: Bearer] = [:]
+    private var contexts: [String: TLSContext] = [:]
+
+    /// With a keeper the credentials come alive; without one the configuration is only checked.
+    package init(_ settings: Settings, keeper: CredentialKeeper?) {
+        self.settings = settings
+        self.keeper = keeper
+    }
+
+    /// Builds the directory.
+    /// - Throws: the first credential that can't be used, with its file and what to fix.
+    package mutating func build() throws(CredentialFailure) -> ProviderDirectory {
+        var apps: [AppEntry] = []
+        for app in settings.apps { apps.append(try entry(app)) }
+        return ProviderDirectory(apps: apps, routes: routes)
+    }
+
+    private mutating func entry(_ app: Settings.App) throws(CredentialFailure) -> AppEntry {
+        let providers = settings.providers
+        var production: Int?
+        var sandbox: Int?
+        var fcm: Int?
+        if app.delivery == .real {
+            if let credential = app.apnsProduction {
+                production = try apns(app, credential, .production, providers.apnsProduction)
+            }
+            if let credential = app.apnsSandbox {
+                sandbox = try apns(app, credential, .sandbox, providers.apnsSandbox)
+            }
+            if let credential = app.fcm { fcm = try self.fcm(app, credential) }
+        }
+        let outcomes: OutcomeLevel =
+            switch app.outcomes {
+            case .all: .all
+            case .failures: .failures
+            case .off: .off
+            }
+        return AppEntry(
+            name: app.name, render: app.renderSettings, outcomes: outcomes, apnsProduction: production,
+            apnsSandbox: sandbox,
+            fcm: fcm, usesLog: app.isLogOnly)
+    }
+
+    // MARK: APNs
+
+    private mutating func apns(
+        _ app: Settings.App, _ credential: Settings.App.APNsCredential, _ environment: PushEnvironment,
+        _ endpoint: Settings.Endpoint
+    ) throws(CredentialFailure) -> Int {
+        if let path = credential.keyFile {
+            let identity = "\(credential.teamID)/\(credential.keyID)"
+            let name = "apns/\(environment.word)/\(identity)"
+            if let known = byName[name] { return known }
+            let key = try APNsKey(path: path, keyID: credential.keyID, teamID: credential.teamID)
+            // One token serves both environments when the key does; the keeper mints it once.
+            let bearer = bearers[identity] ?? Bearer(name: "apns \(identity)")
+            if bearers[identity] == nil {
+                bearers[identity] = bearer
+                keeper?.keep(bearer, key)
+            }
+            return try add(name, .apns, environment, endpoint, settings.providers.apnsPool, bearer: bearer)
+        }
+        guard let file = credential.certificateFile else {
+            throw CredentialFailure("app \(app.name) has neither an APNs key nor a certificate")
+        }
+        let name = "apns/\(environment.word)/certificate/\(app.name)"
+        return try add(
+            name, .apns, environment, endpoint, settings.providers.apnsPool, certificate: file,
+            key: credential.certificateKeyFile)
+    }
+
+    // MARK: FCM
+
+    private mutating func fcm(
+        _ app: Settings.App, _ credential: Settings.App.FCMCredential
+    ) throws(CredentialFailure) -> Int {
+        let account = try ServiceAccount(path: credential.serviceAccountFile)
+        let project = credential.projectID ?? account.projectID
+        guard project.utf8.allSatisfy({ $0.isProjectCharacter }) else {
+            throw CredentialFailure("the project id of app \(app.name) has characters that no project id has")
+        }
+        let name = "fcm/\(project)/\(account.email)"
+        if let known = byName[name] { return known }
+        let bearer = Bearer(name: "fcm \(project)")
+        let token = settings.providers.fcmTokenEndpoint
+        let standard = Settings.Endpoint(host: "oauth2.googleapis.com", path: "/token")
+        // A token endpoint of one's own replaces the one in the account's file, which may only name Google's.
+        let uri = token == standard ? nil : "https://\(token.authority)\(token.path)"
+        keeper?.keep(bearer, account, tokenURI: uri)
+        return try add(
+            name, .fcm, .production, settings.providers.fcm, settings.providers.fcmPool, bearer: bearer,
+            path: Array("/v1/projects/\(project)/messages:send".utf8))
+    }
+
+    // MARK: Routes
+
+    private mutating func add(
+        _ name: String, _ provider: Provider, _ environment: PushEnvironment, _ endpoint: Settings.Endpoint,
+        _ pool: Settings.Pool, bearer: Bearer? = nil, certificate: String? = nil, key: String? = nil,
+        path: [UInt8] = []
+    ) throws(CredentialFailure) -> Int {
+        let definition = RouteDefinition(
+            provider: provider, environment: environment, name: name,
+            endpoint: HTTP2Endpoint(
+                host: endpoint.host, port: UInt16(clamping: endpoint.port), serverName: endpoint.host),
+            tls: try context(endpoint, certificate, key), limits: Self.limits(pool), bearer: bearer,
+            path: path,
+            requestTimeoutMs: UInt64(clamping: pool.requestTimeoutMs))
+        routes.append(definition)
+        byName[name] = routes.count - 1
+        return routes.count - 1
+    }
+
+    private static func limits(_ pool: Settings.Pool) -> PoolLimits {
+        var limits = PoolLimits()
+        limits.connectionsMin = pool.connectionsMin
+        limits.connectionsMax = pool.connectionsMax
+        limits.streamsMax = pool.streamsMax
+        limits.connectMs = UInt64(clamping: pool.connectTimeoutMs)
+        limits.pingIdleMs = UInt64(clamping: pool.pingIntervalMs)
+        limits.requestsMax = pool.pendingMax
+        return limits
+    }
+
+    private mutating func context(
+        _ endpoint: Settings.Endpoint, _ certificate: String?, _ key: String?
+    ) throws(CredentialFailure) -> TLSContext {
+        let identity = "\(endpoint.caFile ?? "")|\(endpoint.verify)|\(certificate ?? "")|\(key ?? "")"
+        if let known = contexts[identity] { return known }
+        do throws(SecurityFailure) {
+            let made = try TLSContext.client(
+                TLSClientOptions(
+                    caFile: endpoint.caFile, verifiesPeer: endpoint.verify, certificateFile: certificate,
+                    keyFile: key))
+            contexts[identity] = made
+            return made
+        } catch {
+            throw CredentialFailure("\(error)")
+        }
+    }
+}
+
+extension UInt8 {
+    /// Whether it may stand in a project id: it goes into the request path.
+    fileprivate var isProjectCharacter: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
+            UInt8(ascii: ":"):
+            true
+        default: false
+        }
+    }
+}

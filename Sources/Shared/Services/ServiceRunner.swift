@@ -1,0 +1,63 @@
+internal import EventLoop
+internal import Glibc
+package import Logging
+
+/// The life of a service process: starts it, waits for a signal, stops it within its deadline.
+package enum ServiceRunner {
+    /// The exit code when a stop took longer than its deadline.
+    package static let overdueExitCode: Int32 = 70
+
+    /// Blocks the signals that end a service, so that every thread made later inherits that. First thing in `main`.
+    package static func prepare() {
+        Signals.ignorePipe()
+        Signals.block([Signals.interrupt, Signals.terminate, Signals.hangUp])
+    }
+
+    /// Waits for SIGTERM or SIGINT, then calls `stop`; a watchdog ends the process if that takes longer than
+    /// `deadlineMs`. What is committed by then stays committed, so the hard end loses nothing.
+    package static func runUntilSignal(
+        deadlineMs: UInt64, logger: Logger, sink: LogSink, reload: @escaping () -> Void = {}, stop: () -> Void
+    ) -> Int32 {
+        guard let loop = try? EventLoop() else {
+            logger.critical("process.no_descriptor", "No descriptors are left; raise ulimit -n.")
+            return 1
+        }
+        let waiter = SignalWaiter(loop: loop, reload: reload)
+        guard
+            let source = try? SignalSource(
+                loop: loop, signals: [Signals.interrupt, Signals.terminate, Signals.hangUp], handler: waiter)
+        else { return 1 }
+        loop.run()
+        source.close()
+        logger.notice("process.stopping", "Stopping: work in flight is finished first.")
+        let finished = Locked(false)
+        let watchdog = WorkerThread.start(name: "watchdog") {
+            let end = Clock.monotonicMs + deadlineMs
+            while Clock.monotonicMs < end {
+                if finished.withLock({ $0 }) { return }
+                usleep(20_000)
+            }
+            if !finished.withLock({ $0 }) { _exit(overdueExitCode) }
+        }
+        stop()
+        finished.withLock { $0 = true }
+        watchdog.join()
+        logger.notice("process.stopped", "Stopped.")
+        sink.close()
+        return 0
+    }
+}
+
+private final class SignalWaiter: SignalHandler {
+    private let loop: EventLoop
+    private let reload: () -> Void
+
+    init(loop: EventLoop, reload: @escaping () -> Void) {
+        self.loop = loop
+        self.reload = reload
+    }
+
+    func signalled(_ signal: Int32) {
+        if signal == Signals.hangUp { reload() } else { loop.stop() }
+    }
+}

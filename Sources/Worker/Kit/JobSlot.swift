@@ -1,0 +1,66 @@
+internal import Core
+internal import Decisions
+internal import Jobs
+
+/// Where a job stands in its shard.
+enum JobStage: UInt8 {
+    /// Not in use.
+    case free
+    /// Behind another job of the same recipient.
+    case queued
+    /// Waits for room, or for Redis to come back.
+    case held
+    /// Asked Redis for devices and counters.
+    case admitting
+    /// Its requests are under way.
+    case sending
+    /// Every device has its first answer; records of it wait for the broker's acknowledgement.
+    case settling
+}
+
+/// One open job.
+struct JobSlot: PooledSlot {
+    var isInUse: Bool { stage != .free }
+    var job = Job()
+    /// The batch that holds its bytes: an index into the shard's list.
+    var batch: Int32 = -1
+    var entry: Int32 = -1
+    var lane: Int8 = 0
+    var stage: JobStage = .free
+    /// Whether it stands in its recipient's queue.
+    var isQueued = false
+    /// Grows with every reuse, so that a late answer to a former job is recognised.
+    var generation: UInt32 = 0
+    /// The app's index, -1 for an unknown one.
+    var app: Int32 = -1
+    /// The next job of the same recipient, -1 for none.
+    var next: Int32 = -1
+    /// The next job in the shard's list of held jobs, -1 for none.
+    var nextHeld: Int32 = -1
+    var queueHash: UInt64 = 0
+    var headers = RetryHeaders()
+    /// When the job was published, milliseconds since 1970.
+    var publishedMs: Int64 = 0
+    /// When it is worthless, milliseconds since 1970; `Int64.max` for never.
+    var deadlineMs: Int64 = .max
+    /// The recipient's unread count; -1 when unknown.
+    var badge: Int64 = -1
+    /// Deliveries without an answer.
+    var openDeliveries: Int32 = 0
+    /// Records handed to Kafka and not acknowledged.
+    var openRecords: Int32 = 0
+    /// The first of the deliveries that wait for another attempt, -1 for none.
+    var owed: Int32 = -1
+    /// Whether it holds the sender's dedup key and must mark it done or release it.
+    var holdsDedup = false
+    /// Tells the answers to the job's last questions from those to earlier ones.
+    var round: UInt8 = 0
+    /// Whether the registry let it pass, so that only its devices are missing.
+    var isAdmitted = false
+    /// Whether a provider took one of its deliveries.
+    var hasAccepted = false
+    /// Whether its bytes went to the dead-letter topic.
+    var isBuried = false
+    /// Whether it was given up because its partition has another owner.
+    var isAbandoned = false
+}

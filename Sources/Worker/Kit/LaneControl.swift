@@ -1,0 +1,113 @@
+internal import EventLoop
+internal import Registry
+internal import Synchronization
+
+/// A job's offset that is done with, on its way back from a shard to its lane.
+struct Completion: Sendable {
+    var partition: Int32
+    /// The lane's assignment that the record belonged to.
+    var epoch: UInt32
+    var offset: Int64
+}
+
+/// What a lane shows of itself to metrics, health and the summary.
+struct LaneStatus: Sendable {
+    var assignedPartitions = 0
+    /// Whether the group has answered with an assignment, were it an empty one.
+    var hasJoined = false
+    var inFlight = 0
+    var records: UInt64 = 0
+    var isPaused = false
+    /// Sum over the partitions of what is in the topic and not finished; -1 until the first fetch.
+    var lag: Int64 = -1
+    var commits: UInt64 = 0
+    var commitsFailed: UInt64 = 0
+    var rebalances: UInt64 = 0
+    var restarts: UInt64 = 0
+    /// Steady milliseconds of the last poll.
+    var polledMs: UInt64 = 0
+    /// Steady milliseconds of the last finished job.
+    var finishedMs: UInt64 = 0
+    var lastError = ""
+}
+
+/// What a lane's thread and the shards share.
+final class LaneControl: Sendable {
+    /// The lane's name, such as `urgent`.
+    let name: String
+    /// The job topic.
+    let topic: String
+    /// The topic's mark in positions.
+    let topicHash: UInt16
+    /// Finished jobs on their way back.
+    let completions: Inbox<Completion>
+    let status = Locked(LaneStatus())
+    private let epochCounter = Atomic<UInt32>(0)
+
+    init(name: String, topic: String, waker: Waker?) {
+        self.name = name
+        self.topic = topic
+        topicHash = JobPosition.hash(topic: topic)
+        completions = Inbox(waker: waker)
+    }
+
+    /// The current assignment. A job of another one belongs to somebody else by now: it is dropped unsent.
+    /// Relaxed: a shard that sees it a moment late sends what it would have sent a moment earlier.
+    var epoch: UInt32 { epochCounter.load(ordering: .relaxed) }
+
+    func startEpoch() -> UInt32 { epochCounter.add(1, ordering: .relaxed).newValue }
+}
+
+/// When a lane stops taking records and when it goes on: a value without clock or I/O.
+///
+/// A short wait just leaves records unread, since pausing makes librdkafka throw its prefetched records away; only
+/// when the wait gets long are the partitions paused, so that the consumer can go on polling for its membership.
+struct LaneFlow: Equatable {
+    /// What the lane's thread does next.
+    enum Step: Equatable {
+        /// Poll for records.
+        case take
+        /// Wait for completions, at most this long, without polling.
+        case wait(ms: Int)
+        /// Pause all partitions and go on polling.
+        case pause
+        /// Resume what was paused, and poll.
+        case resume
+        /// Keep polling the paused partitions.
+        case stayPaused
+    }
+
+    /// How long records may be left unread before the partitions are paused.
+    static let patienceMs: UInt64 = 2000
+
+    let limit: Int
+    private(set) var isPaused = false
+    private var fullSinceMs: UInt64?
+
+    init(limit: Int) { self.limit = max(1, limit) }
+
+    /// Decides by the number of open jobs.
+    mutating func next(inFlight: Int, nowMs: UInt64) -> Step {
+        if isPaused {
+            guard inFlight <= limit / 2 else { return .stayPaused }
+            isPaused = false
+            fullSinceMs = nil
+            return .resume
+        }
+        guard inFlight >= limit else {
+            fullSinceMs = nil
+            return .take
+        }
+        let since = fullSinceMs ?? nowMs
+        fullSinceMs = since
+        guard nowMs >= since + Self.patienceMs else { return .wait(ms: 100) }
+        isPaused = true
+        return .pause
+    }
+
+    /// Forgets a pause that a rebalance has undone.
+    mutating func reset() {
+        isPaused = false
+        fullSinceMs = nil
+    }
+}

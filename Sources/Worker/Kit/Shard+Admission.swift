@@ -1,0 +1,330 @@
+internal import Core
+internal import Decisions
+internal import EventLoop
+internal import Jobs
+internal import Logging
+internal import Redis
+internal import Registry
+
+/// The questions a shard asks Redis. The tag's kind is the raw value and, above it, the job's round.
+enum RedisQuestion: UInt8 {
+    /// Counter, preferences, dedup and cap of one job, in one script.
+    case admit
+    /// Counter and preferences, for a job that changes nothing: a plain command.
+    case user
+    /// The devices of one job's recipient; comes after ``admit`` or ``user``.
+    case devices
+    /// Whether this record is the one copy of its retry hop that counts.
+    case claimHop
+    /// The removal of a token.
+    case removeDevice
+    /// What needs no answer: counters, dedup outcomes, the pod's beat.
+    case tell
+
+    /// The tag of a job's question.
+    func tag(_ reference: UInt64, round: UInt8) -> RedisTag {
+        RedisTag(kind: rawValue | (round & 7) << 4, value: reference)
+    }
+}
+
+/// From a job whose turn has come to its devices.
+extension Shard: RedisReplyHandler {
+    /// How long a hop's claim and a dedup key are remembered, in milliseconds: longer than a job can wait in all.
+    private static let hopMemoryMs: Int64 = 2 * 86_400_000
+    static let dedupMemoryMs: Int64 = 86_400_000
+
+    /// Asks for everything that the job needs, in one script call.
+    func admit(_ index: Int32) {
+        jobs[index].stage = .admitting
+        scratch.clear()
+        text.clear()
+        let job = jobs[index].job
+        let (batch, entry) = origin(index)
+        guard let recipient = unsafe job.recipient?.unescaped(into: &scratch) else {
+            return conclude(index, .noDevice, .noDevice)
+        }
+        var admission = unsafe Admission(RecipientReference(app: job.app.raw, recipient: recipient))
+        // A job is counted when it is first taken; a retry carries a number of attempts.
+        if job.unread != 0, jobs[index].headers.attempt == 0 {
+            admission.position = position(batch, entry)
+            admission.unreadDelta = Int64(job.unread)
+        }
+        if let key = unsafe job.dedup?.unescaped(into: &text) {
+            admission.dedup = unsafe DedupClaim(
+                key: key, origin: firstPosition(index), milliseconds: Self.dedupMemoryMs)
+        }
+        jobs[index].round &+= 1
+        jobs[index].isAdmitted = false
+        let changesSomething = admission.position != nil || admission.dedup != nil
+        let reference = jobs.reference(index)
+        let round = jobs[index].round
+        let question: RedisQuestion = changesSomething ? .admit : .user
+        var refusal = redis?.issue(question.tag(reference, round: round)) {
+            if changesSomething {
+                admission.encode(into: &$0)
+            } else {
+                RegistryCommands.user(admission.recipient, into: &$0)
+            }
+        }
+        if refusal == nil {
+            refusal = redis?.issue(RedisQuestion.devices.tag(reference, round: round)) {
+                RegistryCommands.devices(admission.recipient, into: &$0)
+            }
+        }
+        guard let refusal else {
+            counts.redisRoundTrips &+= 1
+            return
+        }
+        // Asking twice is harmless: a record is counted once, and a dedup key knows its own job.
+        jobs[index].round &+= 1
+        if refusal == .malformed {
+            bury(index, .dead, .internalFault, "the job's registry keys can't be encoded")
+        } else {
+            hold(index)
+        }
+    }
+
+    /// Makes sure that a hop that was written twice is worked on once.
+    func claimHop(_ index: Int32) {
+        jobs[index].stage = .admitting
+        scratch.clear()
+        let job = jobs[index].job
+        let (batch, entry) = origin(index)
+        guard let origin = unsafe batch.headers(entry).value(PealHeader.origin) else { return start(index) }
+        let name = unsafe (job.recipient ?? job.token)?.unescaped(into: &scratch) ?? job.app.raw
+        let attempt = UInt32(clamping: jobs[index].headers.attempt)
+        let refusal = redis?.issue(
+            RedisQuestion.claimHop.tag(jobs.reference(index), round: jobs[index].round)
+        ) {
+            unsafe RegistryCommands.claimHop(
+                of: RecipientReference(app: job.app.raw, recipient: name), origin: origin, attempt: attempt,
+                position: position(batch, entry), milliseconds: Self.hopMemoryMs, into: &$0)
+        }
+        if refusal != nil { hold(index) } else { counts.redisRoundTrips &+= 1 }
+    }
+
+    /// The record's own place in the log.
+    private func position(_ batch: RecordBatch, _ entry: RecordEntry) -> JobPosition {
+        JobPosition(
+            lane: lanes[batch.lane].name.utf8.first ?? UInt8(ascii: "n"),
+            topicHash: lanes[batch.lane].topicHash,
+            partition: entry.partition, offset: entry.offset, timestampMs: entry.timestampMs)
+    }
+
+    /// The place that the job first had: the same for a redelivered record and for every retry.
+    func firstPosition(_ index: Int32) -> JobPosition {
+        let (batch, entry) = origin(index)
+        guard let header = unsafe batch.headers(entry).value(PealHeader.origin),
+            let parts = unsafe OriginHeader(header)
+        else { return position(batch, entry) }
+        return JobPosition(
+            lane: lanes[batch.lane].name.utf8.first ?? UInt8(ascii: "n"), topicHash: parts.topicHash,
+            partition: parts.partition, offset: parts.offset, timestampMs: jobs[index].publishedMs)
+    }
+
+    // MARK: Replies
+
+    func redisReply(_ tag: RedisTag, _ reply: borrowing RedisReplyView) {
+        guard let question = RedisQuestion(rawValue: tag.kind & 15) else { return }
+        switch question {
+        case .removeDevice:
+            guard reply.integer == 1 else { return }
+            counts.tokensRemoved &+= 1
+            counters.add(app: Int(clamping: tag.value), field: CounterField.tokensRemoved)
+        case .tell: break
+        case .admit, .user, .devices, .claimHop:
+            guard let index = asking(tag) else { return }
+            switch question {
+            case .admit: admitted(index, reply)
+            case .user: admitted(index, UserView(copy reply))
+            case .devices: if jobs[index].isAdmitted { send(index, to: DeviceList(copy reply)) }
+            default: claimed(index, isOurs: reply.integer == 1)
+            }
+        }
+    }
+
+    /// The job that waits for this very answer; nil when it has moved on.
+    private func asking(_ tag: RedisTag) -> Int32? {
+        guard let index = jobs.resolve(tag.value), jobs[index].stage == .admitting,
+            jobs[index].round & 7 == tag.kind >> 4
+        else { return nil }
+        return index
+    }
+
+    private func claimed(_ index: Int32, isOurs: Bool) {
+        if isOurs { return start(index) }
+        // Another record is this hop; this copy has nothing left to do.
+        counts.duplicateHops &+= 1
+        drop(index, isDone: true)
+    }
+
+    func redisFailed(_ tag: RedisTag, _ failure: RedisFailure) {
+        guard let question = RedisQuestion(rawValue: tag.kind & 15), question != .tell,
+            question != .removeDevice,
+            let index = asking(tag)
+        else { return }
+        jobs[index].round &+= 1
+        if failure.code.isOutage || failure.code == .noScript {
+            counts.redisHeld &+= 1
+            return hold(index)
+        }
+        if failure.code == .closed { return drop(index, isDone: false) }
+        logger.error("redis.refused", "Redis refused a job's keys: \(failure.message)")
+        bury(index, .dead, .internalFault, "Redis refused the job's registry keys: \(failure.message)")
+    }
+
+    func redisConnected() { logger.info("redis.connected", "Redis is connected.") }
+
+    func redisDisconnected(_ failure: RedisFailure) {
+        logger.warning("redis.disconnected", "Redis is away; jobs are held. \(failure.message)")
+    }
+
+    private func admitted(_ index: Int32, _ reply: borrowing RedisReplyView) {
+        guard let answer = AdmissionReply(copy reply) else {
+            return bury(index, .dead, .internalFault, "Redis answered the admission with something else")
+        }
+        switch answer.verdict {
+        case .alreadyDone, .duplicate: return conclude(index, .duplicate, .duplicate)
+        case .duplicateInProgress: return postpone(index, forMs: 10_000, reason: .duplicate)
+        case .capped: return conclude(index, .capped, .capped)
+        case .proceed: break
+        }
+        jobs[index].holdsDedup = jobs[index].job.dedup != nil
+        pass(index, unread: answer.unread ?? -1, answer.preferences)
+    }
+
+    private func admitted(_ index: Int32, _ user: UserView) {
+        pass(index, unread: user.unread, user.preferences)
+    }
+
+    /// Lets a job through to its devices, unless its recipient wants to hear nothing.
+    private func pass(_ index: Int32, unread: Int64, _ preferences: PreferencesView) {
+        guard isCurrent(index) else { return drop(index) }
+        jobs[index].badge = unread
+        let isSilent = jobs[index].job.type == .background || jobs[index].job.type == .badge
+        if !isSilent, let until = preferences.mutedUntilMs, until > nowMs {
+            settleDedup(index, isDone: true)
+            return conclude(index, .muted, .muted)
+        }
+        jobs[index].isAdmitted = true
+    }
+
+    /// Starts a delivery for each device that the job is for.
+    private func send(_ index: Int32, to devices: DeviceList) {
+        jobs[index].stage = .sending
+        jobs[index].openDeliveries = 1
+        let job = jobs[index].job
+        let (batch, entry) = origin(index)
+        let owed = unsafe batch.headers(entry).value(PealHeader.devices)
+        let history = unsafe batch.headers(entry).value(WorkerHeader.history)
+        var started = 0
+        for number in 0..<devices.count {
+            let id = unsafe devices.id(number)
+            guard let device = devices.device(number), unsafe wants(job, id) else { continue }
+            var tried: AttemptHistory = []
+            if let owed = unsafe owed {
+                guard let place = unsafe OwedDevices.position(of: id, in: owed) else { continue }
+                tried = unsafe OwedDevices.history(at: place, in: history)
+            }
+            if device.isSilenced, job.type == .alert { continue }
+            started += 1
+            scratch.clear()
+            device.appendToken(to: &scratch)
+            unsafe deliver(
+                index,
+                Target(
+                    platform: Platform(device.platform),
+                    environment: device.isSandbox ? .sandbox : .production,
+                    token: scratch.bytes, device: id, registeredAtMs: device.registeredAtMs, history: tried))
+        }
+        if started == 0 { note(index, .noDevice, .noDevice, delivery: nil) }
+        closeDelivery(of: index)
+    }
+
+    /// Whether the job names this device, or names none.
+    private func wants(_ job: Job, _ id: UnsafeRawBufferPointer) -> Bool {
+        guard job.target == .devices else { return true }
+        var wanted = job.devices
+        while let element = wanted.next() {
+            guard let name = element.text else { continue }
+            text.clear()
+            if unsafe name.unescaped(into: &text).elementsEqual(id) { return true }
+        }
+        return false
+    }
+
+    /// Tells Redis what became of the job's dedup key.
+    func settleDedup(_ index: Int32, isDone: Bool) {
+        guard jobs[index].holdsDedup, let app = jobs[index].job.app as JSONText? else { return }
+        jobs[index].holdsDedup = false
+        scratch.clear()
+        text.clear()
+        let job = jobs[index].job
+        guard let recipient = unsafe job.recipient?.unescaped(into: &scratch),
+            let key = unsafe job.dedup?.unescaped(into: &text)
+        else { return }
+        let claim = unsafe DedupClaim(
+            key: key, origin: firstPosition(index), milliseconds: Self.dedupMemoryMs)
+        _ = redis?.issue(RedisQuestion.tell.tag(0, round: 0)) {
+            unsafe RegistryCommands.settle(
+                claim, of: RecipientReference(app: app.raw, recipient: recipient), isDone: isDone, into: &$0)
+        }
+    }
+
+    /// Removes a device's token if it is still the same and was registered before the given time.
+    func removeToken(_ delivery: Int32, registeredBeforeMs: Int64) {
+        let slot = deliveries[delivery]
+        guard unsafe !slot.device.isEmpty else { return }
+        scratch.clear()
+        text.clear()
+        let job = jobs[slot.job].job
+        guard let recipient = unsafe job.recipient?.unescaped(into: &scratch) else { return }
+        // APNs tokens are stored as raw bytes.
+        if slot.provider == .apns, let raw = unsafe Hex.decode(slot.token) {
+            text.append(array: raw)
+        } else {
+            unsafe text.append(slot.token)
+        }
+        _ = redis?.issue(RedisQuestion.removeDevice.tag(UInt64(jobs[slot.job].app), round: 0)) {
+            unsafe RegistryCommands.removeDevice(
+                of: RecipientReference(app: job.app.raw, recipient: recipient), id: slot.device,
+                storedToken: text.bytes, beforeMs: registeredBeforeMs, into: &$0)
+        }
+    }
+}
+
+extension Platform {
+    /// The same platform in a job's words.
+    init(_ platform: DevicePlatform) {
+        switch platform {
+        case .ios: self = .ios
+        case .android: self = .android
+        case .web: self = .web
+        }
+    }
+}
+
+/// The parts of `peal-origin`: `topic/partition/offset`.
+struct OriginHeader {
+    let topicHash: UInt16
+    let partition: Int32
+    let offset: Int64
+
+    /// Reads the header from its end, since a topic's name may not hold a slash but a value of ours may be anything.
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        var slashes: [Int] = []
+        for position in bytes.indices where unsafe bytes[position] == UInt8(ascii: "/") {
+            slashes.append(position)
+        }
+        guard slashes.count >= 2 else { return nil }
+        let first = slashes[slashes.count - 2]
+        let second = slashes[slashes.count - 1]
+        let partitionText = unsafe String(decoding: bytes[(first + 1)..<second], as: UTF8.self)
+        let offsetText = unsafe String(decoding: bytes[(second + 1)...], as: UTF8.self)
+        guard let partition = Int32(partitionText), let offset = Int64(offsetText) else { return nil }
+        topicHash = unsafe UInt16(
+            truncatingIfNeeded: Hash64.of(UnsafeRawBufferPointer(rebasing: bytes[..<first])))
+        self.partition = partition
+        self.offset = offset
+    }
+}

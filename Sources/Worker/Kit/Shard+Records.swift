@@ -1,0 +1,262 @@
+internal import Core
+internal import Decisions
+internal import EventLoop
+internal import Jobs
+internal import Kafka
+internal import Logging
+
+/// The records that a shard writes: outcome events, retries and dead letters, each kept until it is acknowledged.
+extension Shard {
+    /// The most bytes of a job that go into a dead letter when the broker refuses the whole.
+    private static let deadBytesMax: Int32 = 65_536
+
+    // MARK: Outcomes
+
+    func produceOutcome(_ index: Int32, _ outcome: DeliveryOutcome, _ reason: Reason, _ delivery: Int32?) {
+        let none = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+        let job = jobs[index]
+        var event = OutcomeEvent(
+            outcome: outcome, reason: reason, provider: nil, attempts: job.headers.sends, nowMs: nowMs,
+            publishedMs: job.publishedMs, lane: lanes[Int(job.lane)].name)
+        body.clear()
+        text.clear()
+        appendOrigin(index, to: &text)
+        let isReadable = job.app >= 0
+        if let delivery {
+            let slot = deliveries[delivery]
+            event.provider = slot.provider
+            event.attempts += slot.sentAtMs > 0 ? 1 + Int(slot.resends) : 0
+            let id =
+                unsafe slot.provider == .apns && slot.block.count > 0
+                ? unsafe slot.slice(slot.idAt, 36) : unsafe none
+            unsafe event.append(
+                to: &body, job: isReadable ? job.job : nil, device: slot.device, apnsID: id,
+                origin: text.bytes)
+        } else {
+            unsafe event.append(
+                to: &body, job: isReadable ? job.job : nil, device: none, apnsID: none, origin: text.bytes)
+        }
+        scratch.clear()
+        keep(index, .outcomes, headers: 0, value: body.count)
+    }
+
+    // MARK: Retries
+
+    /// Hands a job over to the retry topic that fits its due time. With `hasDeviceLists`, `text` holds the owed
+    /// devices and `scratch` what was tried for each.
+    func handOver(
+        _ index: Int32, dueMs: Int64, attempts: Int64, waits: Int64 = 0, reason: Reason?,
+        hasDeviceLists: Bool = false
+    ) {
+        let known = jobs[index].headers
+        body.clear()
+        func number(_ name: StaticString, _ value: Int64) {
+            var digits = ByteBuffer(capacity: 24)
+            digits.append(decimal: value)
+            unsafe RecordHeaders.pack(Self.bytes(name), digits.bytes, into: &body)
+        }
+        number(PealHeader.attempt, known.attempt + attempts)
+        if known.waits + waits > 0 { number(WorkerHeader.waits, known.waits + waits) }
+        number(PealHeader.dueMs, dueMs)
+        number(PealHeader.firstMs, jobs[index].publishedMs)
+        let firstFailure = known.firstFailureMs > 0 ? known.firstFailureMs : attempts > waits ? nowMs : 0
+        if firstFailure > 0 { number(WorkerHeader.firstFailureMs, firstFailure) }
+        if let reason {
+            unsafe RecordHeaders.pack(Self.bytes(PealHeader.reason), Self.bytes(reason.label), into: &body)
+        }
+        if hasDeviceLists {
+            if !text.isEmpty {
+                unsafe RecordHeaders.pack(Self.bytes(PealHeader.devices), text.bytes, into: &body)
+            }
+            unsafe RecordHeaders.pack(Self.bytes(WorkerHeader.history), scratch.bytes, into: &body)
+        } else {
+            passThrough(index, PealHeader.devices)
+            passThrough(index, WorkerHeader.history)
+        }
+        text.clear()
+        appendOrigin(index, to: &text)
+        unsafe RecordHeaders.pack(Self.bytes(PealHeader.origin), text.bytes, into: &body)
+        passForeignHeaders(index)
+        let tier = settings.schedule.tier(forWaitMs: max(0, dueMs - nowMs))
+        keep(index, .retry(tier), headers: body.count, value: -1)
+    }
+
+    // MARK: Dead letters
+
+    func produceDead(_ index: Int32, _ reason: Reason, _ detail: String, _ delivery: Int32?) {
+        body.clear()
+        unsafe RecordHeaders.pack(Self.bytes(PealHeader.reason), Self.bytes(reason.label), into: &body)
+        var words = ByteBuffer(capacity: 256)
+        words.append(text: detail)
+        unsafe RecordHeaders.pack(
+            Self.bytes(WorkerHeader.detail), UnsafeRawBufferPointer(rebasing: words.bytes.prefix(512)),
+            into: &body)
+        words.clear()
+        words.append(decimal: nowMs)
+        unsafe RecordHeaders.pack(Self.bytes(WorkerHeader.deadMs), words.bytes, into: &body)
+        text.clear()
+        appendOrigin(index, to: &text)
+        unsafe RecordHeaders.pack(Self.bytes(PealHeader.origin), text.bytes, into: &body)
+        words.clear()
+        words.append(text: lanes[Int(jobs[index].lane)].topic)
+        unsafe RecordHeaders.pack(Self.bytes(WorkerHeader.replayTo), words.bytes, into: &body)
+        words.clear()
+        words.append(decimal: jobs[index].headers.attempt)
+        unsafe RecordHeaders.pack(Self.bytes(PealHeader.attempt), words.bytes, into: &body)
+        words.clear()
+        words.append(decimal: jobs[index].publishedMs)
+        unsafe RecordHeaders.pack(Self.bytes(PealHeader.firstMs), words.bytes, into: &body)
+        if let delivery, unsafe !deliveries[delivery].device.isEmpty {
+            words.clear()
+            unsafe OwedDevices.append(deliveries[delivery].device, to: &words)
+            unsafe RecordHeaders.pack(Self.bytes(PealHeader.devices), words.bytes, into: &body)
+        }
+        passForeignHeaders(index)
+        keep(index, .dead, headers: body.count, value: -1)
+    }
+
+    // MARK: Headers
+
+    static func bytes(_ text: StaticString) -> UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+    }
+
+    /// Appends `topic/partition/offset` of where the job was first published.
+    private func appendOrigin(_ index: Int32, to out: inout ByteBuffer) {
+        let (batch, entry) = origin(index)
+        if let known = unsafe batch.headers(entry).value(PealHeader.origin) {
+            unsafe out.append(known)
+            return
+        }
+        out.append(text: lanes[batch.lane].topic)
+        out.append(byte: UInt8(ascii: "/"))
+        out.append(decimal: Int64(entry.partition))
+        out.append(byte: UInt8(ascii: "/"))
+        out.append(decimal: entry.offset)
+    }
+
+    private func passThrough(_ index: Int32, _ name: StaticString) {
+        let (batch, entry) = origin(index)
+        guard let value = unsafe batch.headers(entry).value(name) else { return }
+        unsafe RecordHeaders.pack(Self.bytes(name), value, into: &body)
+    }
+
+    /// Headers that are not ours go along as they came, `traceparent` among them.
+    private func passForeignHeaders(_ index: Int32) {
+        let (batch, entry) = origin(index)
+        let ours = unsafe Self.bytes("peal-")
+        unsafe batch.headers(entry).forEach { name, value in
+            guard unsafe !name.starts(with: ours) else { return }
+            unsafe RecordHeaders.pack(name, value, into: &body)
+        }
+    }
+
+    // MARK: Producing
+
+    /// Puts what `body` holds into a record slot and hands it to Kafka. `value` is -1 when the job's own bytes are
+    /// the record's value.
+    private func keep(_ index: Int32, _ topic: OutputTopic, headers: Int, value: Int) {
+        let record = records.take()
+        records[record].job = index
+        records[record].topic = topic
+        records[record].headersLength = Int32(headers)
+        records[record].valueLength = Int32(value)
+        let (batch, entry) = origin(index)
+        records[record].jobBytes = unsafe Int32(clamping: batch.value(entry)?.count ?? -1)
+        unsafe records[record].block = blocks.take(body.count)
+        var writer = unsafe BlockWriter(records[record].block)
+        unsafe writer.append(body.bytes)
+        jobs[index].openRecords += 1
+        if !produce(record) { unsentRecords.append(record) }
+    }
+
+    /// Hands a record to Kafka; false when its queue is full.
+    private func produce(_ record: Int32) -> Bool {
+        let slot = records[record]
+        let (batch, entry) = origin(slot.job)
+        let block = unsafe UnsafeRawBufferPointer(slot.block)
+        var value: UnsafeRawBufferPointer?
+        if slot.valueLength >= 0 {
+            let end = Int(slot.headersLength + slot.valueLength)
+            unsafe value = UnsafeRawBufferPointer(rebasing: block[Int(slot.headersLength)..<end])
+        } else if slot.jobBytes >= 0, let whole = unsafe batch.value(entry) {
+            unsafe value = UnsafeRawBufferPointer(rebasing: whole.prefix(Int(slot.jobBytes)))
+        }
+        let result: ProduceResult
+        let key = unsafe batch.key(entry)
+        if slot.headersLength == 0 {
+            result = unsafe producer.produce(
+                to: topic(slot.topic), key: key, value: value, opaque: records.reference(record))
+        } else {
+            headers.clear()
+            let packed = unsafe RecordHeaders(
+                packed: UnsafeRawBufferPointer(rebasing: block[..<Int(slot.headersLength)]))
+            unsafe packed.forEach { name, value in _ = unsafe headers.add(name: name, value) }
+            result = unsafe producer.produce(
+                to: topic(slot.topic), key: key, value: value, headers: headers,
+                opaque: records.reference(record))
+        }
+        switch result {
+        case .accepted: return true
+        case .queueFull: return false
+        case .failed(let code):
+            refused(record, code)
+            return true
+        }
+    }
+
+    private func topic(_ topic: OutputTopic) -> KafkaProducer.Topic {
+        switch topic {
+        case .outcomes: outcomeTopic
+        case .dead: deadTopic
+        case .retry(let tier): retryTopics[min(tier, retryTopics.count - 1)]
+        }
+    }
+
+    /// Tries the records that Kafka's queue had no room for.
+    func produceUnsent() {
+        var list: [Int32] = []
+        swap(&list, &unsentRecords)
+        for (position, record) in list.enumerated() where !produce(record) {
+            unsentRecords.append(contentsOf: list[position...])
+            return
+        }
+    }
+
+    /// Takes the broker's answers.
+    func drainReports() {
+        reports.removeAll(keepingCapacity: true)
+        producer.drain(into: &reports)
+        for report in reports {
+            guard let record = records.resolve(report.opaque) else { continue }
+            if report.isDelivered { acknowledged(record) } else { refused(record, report.code) }
+        }
+    }
+
+    private func acknowledged(_ record: Int32) {
+        let index = records[record].job
+        let block = unsafe records[record].block
+        if block.count > 0 { unsafe blocks.give(block) }
+        records.give(record)
+        jobs[index].openRecords -= 1
+        settle(index)
+    }
+
+    /// A record that was not written is produced again for as long as it takes; nothing is finished without it. One
+    /// that is too large for the broker is cut, which only a dead letter can be.
+    private func refused(_ record: Int32, _ code: KafkaErrorCode) {
+        if code == .messageTooLarge, records[record].topic == .dead,
+            records[record].jobBytes > Self.deadBytesMax
+        {
+            let size = records[record].jobBytes
+            records[record].jobBytes = Self.deadBytesMax
+            logger.warning(
+                "dead.cut", "A dead letter was too large for the broker; only its beginning is kept.",
+                ["bytes": .number(size)])
+        } else {
+            logger.warning(
+                "kafka.refused", "A record was not written and is produced again: \(code.description)")
+        }
+        unsentRecords.append(record)
+    }
+}

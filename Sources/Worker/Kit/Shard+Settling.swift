@@ -1,0 +1,177 @@
+internal import Core
+internal import Decisions
+internal import EventLoop
+internal import Jobs
+internal import Providers
+
+/// From outcomes to the job's end: events, retry and dead records, and at last the offset.
+extension Shard {
+    // MARK: The end of a delivery
+
+    /// Ends a delivery with its one outcome.
+    func end(_ delivery: Int32, _ outcome: DeliveryOutcome, _ reason: Reason) {
+        let index = deliveries[delivery].job
+        note(index, outcome, reason, delivery: delivery)
+        if outcome == .accepted { jobs[index].hasAccepted = true }
+        release(delivery)
+        closeDelivery(of: index)
+    }
+
+    /// Lets go of a delivery whose job belongs to somebody else by now: no outcome, its new owner will have one.
+    func abandon(_ delivery: Int32) {
+        let index = deliveries[delivery].job
+        release(delivery)
+        jobs[index].isAbandoned = true
+        closeDelivery(of: index)
+    }
+
+    /// Leaves a delivery for another attempt at `dueMs`; `isWait` says that this one doesn't count as an attempt.
+    func owe(_ delivery: Int32, dueMs: Int64, isWait: Bool, reason: Reason) {
+        let index = deliveries[delivery].job
+        deliveries[delivery].dueMs = dueMs
+        deliveries[delivery].isWait = isWait
+        deliveries[delivery].reason = reason
+        deliveries[delivery].nextOwed = jobs[index].owed
+        jobs[index].owed = delivery
+        closeDelivery(of: index)
+    }
+
+    private func release(_ delivery: Int32) {
+        let block = unsafe deliveries[delivery].block
+        if block.count > 0 { unsafe blocks.give(block) }
+        deliveries.give(delivery)
+    }
+
+    /// Counts down the job's open deliveries; with the last one every device has its first answer.
+    func closeDelivery(of index: Int32) {
+        jobs[index].openDeliveries -= 1
+        if jobs[index].openDeliveries == 0 { answered(index) }
+    }
+
+    // MARK: The end of a job
+
+    private func answered(_ index: Int32) {
+        leaveQueue(index)
+        if jobs[index].isAbandoned || (jobs[index].owed >= 0 && !isCurrent(index)) {
+            return drop(index)
+        }
+        jobs[index].stage = .settling
+        if jobs[index].owed >= 0 {
+            handOverOwed(index)
+        } else {
+            settleDedup(index, isDone: jobs[index].hasAccepted || !jobs[index].isBuried)
+        }
+        settle(index)
+    }
+
+    /// Ends a job without any delivery.
+    func conclude(_ index: Int32, _ outcome: DeliveryOutcome, _ reason: Reason) {
+        note(index, outcome, reason, delivery: nil)
+        jobs[index].stage = .settling
+        leaveQueue(index)
+        settle(index)
+    }
+
+    /// Sends the job's bytes to the dead-letter topic. With an outcome the job ends there; without one a delivery does.
+    func bury(
+        _ index: Int32, _ outcome: DeliveryOutcome?, _ reason: Reason, _ detail: String,
+        _ delivery: Int32? = nil
+    ) {
+        jobs[index].isBuried = true
+        counts.dead &+= 1
+        produceDead(index, reason, detail, delivery)
+        if let outcome { conclude(index, outcome, reason) }
+    }
+
+    /// Puts the whole job off, without an attempt.
+    func postpone(_ index: Int32, forMs: Int64, reason: Reason) {
+        jobs[index].stage = .settling
+        handOver(index, dueMs: nowMs + forMs, attempts: 1, waits: 1, reason: reason)
+        leaveQueue(index)
+        settle(index)
+    }
+
+    /// Hands the owed deliveries over to a retry topic as one record.
+    private func handOverOwed(_ index: Int32) {
+        var due: Int64 = 0
+        var isWait = true
+        var reason = Reason.accepted
+        text.clear()
+        scratch.clear()
+        var delivery = jobs[index].owed
+        while delivery >= 0 {
+            let slot = deliveries[delivery]
+            if slot.dueMs >= due {
+                due = slot.dueMs
+                reason = slot.reason
+            }
+            isWait = isWait && slot.isWait
+            if unsafe !slot.device.isEmpty { unsafe OwedDevices.append(slot.device, to: &text) }
+            if !scratch.isEmpty { scratch.append(byte: UInt8(ascii: ",")) }
+            scratch.append(unsigned: UInt64(slot.history.rawValue))
+            count(slot.reason)
+            counts.retried &+= 1
+            tallyRetry(index, slot.reason)
+            let next = slot.nextOwed
+            release(delivery)
+            delivery = next
+        }
+        jobs[index].owed = -1
+        handOver(index, dueMs: due, attempts: 1, waits: isWait ? 1 : 0, reason: reason, hasDeviceLists: true)
+    }
+
+    /// Gives up a job without an outcome. `isDone` commits its offset all the same: another record stands for it.
+    func drop(_ index: Int32, isDone: Bool = false) {
+        leaveQueue(index)
+        var delivery = jobs[index].owed
+        while delivery >= 0 {
+            let next = deliveries[delivery].nextOwed
+            release(delivery)
+            delivery = next
+        }
+        counts.jobsDropped &+= 1
+        finish(index, isDone: isDone)
+    }
+
+    /// Finishes the job when the broker has acknowledged all that was written about it.
+    func settle(_ index: Int32) {
+        guard jobs[index].stage == .settling, jobs[index].openRecords == 0, jobs[index].openDeliveries == 0
+        else {
+            return
+        }
+        counts.jobsFinished &+= 1
+        tallyJob(index)
+        finish(index, isDone: true)
+    }
+
+    private func finish(_ index: Int32, isDone: Bool) {
+        let place = Int(jobs[index].batch)
+        guard let batch = batches[place] else { preconditionFailure("a job outlived its batch") }
+        if isDone {
+            let entry = batch.entries[Int(jobs[index].entry)]
+            completions[batch.lane].append(
+                Completion(partition: entry.partition, epoch: batch.epoch, offset: entry.offset))
+        }
+        batch.openJobs -= 1
+        if batch.openJobs == 0 {
+            batches[place] = nil
+            freeBatches.append(Int32(place))
+        }
+        jobs.give(index)
+    }
+
+    // MARK: Counting
+
+    /// Counts an outcome and publishes its event.
+    func note(_ index: Int32, _ outcome: DeliveryOutcome, _ reason: Reason, delivery: Int32?) {
+        counts.outcomes[Int(outcome.rawValue)] &+= 1
+        if delivery == nil || outcome != .accepted { count(reason) }
+        let app = jobs[index].app
+        tally(app, outcome, reason, delivery)
+        let level = app >= 0 ? directory.apps[Int(app)].outcomes : .all
+        guard level == .all || (level == .failures && outcome != .accepted) else { return }
+        produceOutcome(index, outcome, reason, delivery)
+    }
+
+    func count(_ reason: Reason) { counts.reasons[Int(reason.rawValue)] &+= 1 }
+}

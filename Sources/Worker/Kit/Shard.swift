@@ -1,0 +1,224 @@
+internal import Core
+internal import Decisions
+internal import EventLoop
+internal import HTTP2
+internal import Jobs
+internal import Kafka
+internal import Logging
+internal import Providers
+internal import Redis
+internal import Registry
+internal import Rendering
+
+/// How a shard works.
+struct ShardSettings: Sendable {
+    var redis: RedisClientOptions
+    var producer: KafkaConfiguration
+    var topics: TopicNames
+    var schedule: RetrySchedule
+    /// Deliveries that may be open at once; jobs above it wait.
+    var deliveriesMax: Int
+    /// How much of it is kept for the urgent lane, 0...1.
+    var urgentReserve: Double
+    /// What tells this process from others in Redis.
+    var podName: String
+    /// Takes the pushes of apps without credentials.
+    var printer: PushPrinter
+}
+
+/// One thread's share of the work: it owns every job whose key falls to it, from the record to the outcome.
+///
+/// Stages of a job: read (``read(_:)``) → its turn among its recipient's jobs (``proceed(_:)``) → admit (one Redis
+/// script) → render and send per device → settle (outcome event, retry or dead record) → offset.
+///
+/// - Threading: everything runs on the loop's thread. Records come in and completions go out in batches.
+/// - Bounds: the lanes bound the jobs, ``ShardSettings/deliveriesMax`` the deliveries, Redis and the pools their queues.
+final class Shard {
+    let index: Int
+    let loop: EventLoop
+    let mailbox: ShardMailbox
+    let lanes: [LaneControl]
+    let directory: ProviderDirectory
+    let settings: ShardSettings
+    let logger: Logger
+    let producer: KafkaProducer
+    var redis: RedisClient?
+    var routes: [Route?]
+    let renderers: [Renderer]
+    let parser: JobParser
+    var random: UInt64 = RandomSource.seed()
+
+    var jobs = SlotTable<JobSlot>()
+    var deliveries = SlotTable<DeliverySlot>()
+    var records = SlotTable<RecordSlot>()
+    var blocks = BlockPool()
+    var batches: [RecordBatch?] = []
+    var freeBatches: [Int32] = []
+    var queues: RecipientQueues
+    /// Jobs whose turn has come.
+    var ready: [Int32] = []
+    /// Jobs that wait for room or for Redis, by lane, oldest first.
+    var held: [[UInt64]]
+    var heldCount = 0
+    /// Deliveries that wait for a credential or for room in a pool.
+    var waitingDeliveries: [UInt64] = []
+    /// Records that Kafka's queue had no room for.
+    var unsentRecords: [Int32] = []
+    var completions: [[Completion]]
+    var counters: CounterBatch
+    var counts = ShardStatus()
+
+    var incoming: [RecordBatch] = []
+    var reports: [DeliveryReport] = []
+    var body = ByteBuffer(capacity: 8192)
+    var text = ByteBuffer(capacity: 4096)
+    var scratch = ByteBuffer(capacity: 4096)
+    var headers = KafkaHeaders()
+    /// What to add to the loop's clock to get wall time.
+    private var wallOffsetMs: Int64 = 0
+    private var lastFlushMs: UInt64 = 0
+    private let appsByHash: [UInt64: Int32]
+    let outcomeTopic: KafkaProducer.Topic
+    let deadTopic: KafkaProducer.Topic
+    let retryTopics: [KafkaProducer.Topic]
+
+    init(
+        index: Int, loop: EventLoop, mailbox: ShardMailbox, lanes: [LaneControl],
+        directory: ProviderDirectory,
+        settings: ShardSettings, parser: JobParser, logger: Logger
+    ) throws(KafkaFailure) {
+        self.parser = parser
+        self.index = index
+        self.loop = loop
+        self.mailbox = mailbox
+        self.lanes = lanes
+        self.directory = directory
+        self.settings = settings
+        self.logger = logger
+        let retryNames = settings.schedule.tiers.map { settings.topics.retry(tier: $0.name) }
+        producer = try KafkaProducer(
+            settings.producer, topics: [settings.topics.outcomes, settings.topics.dead] + retryNames)
+        outcomeTopic = producer.topic(0)
+        deadTopic = producer.topic(1)
+        retryTopics = retryNames.indices.map { [producer] in producer.topic($0 + 2) }
+        routes = Array(repeating: nil, count: directory.routes.count)
+        renderers = directory.apps.map { Renderer(settings: $0.render) }
+        queues = RecipientQueues(capacity: 4096)
+        completions = Array(repeating: [], count: lanes.count)
+        held = Array(repeating: [], count: lanes.count)
+        // The last one counts jobs whose app can't be told.
+        counters = CounterBatch(apps: directory.apps.map(\.name) + ["unknown"], fields: CounterField.names)
+        appsByHash = Dictionary(
+            directory.apps.enumerated().map { (Hash64.of(text: $1.name), Int32($0)) },
+            uniquingKeysWith: { first, _ in first })
+        wallOffsetMs = Clock.wallMs - Int64(loop.nowMs)
+    }
+
+    /// Connects everything and runs until ``stop()``.
+    func run() {
+        producer.observer = self
+        // First, so that what this shard decides at the end of a turn is flushed in the same turn.
+        loop.addTurnHandler(self)
+        loop.addWakeHandler(self)
+        let client = RedisClient(loop: loop, options: settings.redis, handler: self)
+        redis = client
+        client.start()
+        if producer.notificationDescriptor >= 0 {
+            _ = try? loop.add(descriptor: producer.notificationDescriptor, interest: .readable, handler: self)
+        }
+        _ = loop.schedule(afterMs: 100, tag: 0, handler: self)
+        loop.run()
+        shutDown()
+    }
+
+    /// Ends ``run()``. On the loop's thread.
+    func stop() { loop.stop() }
+
+    private func shutDown() {
+        flushCounters()
+        redis?.close()
+        for route in routes { route?.pool.close() }
+        producer.close(deadlineMs: 2000)
+    }
+
+    /// Milliseconds since 1970, exact to the turn.
+    var nowMs: Int64 { Int64(loop.nowMs) + wallOffsetMs }
+
+    func nextRandom() -> UInt64 {
+        random &+= 0x9E37_79B9_7F4A_7C15
+        return Hash64.mix(random, 0xA076_1D64_78BD_642F)
+    }
+
+    func app(named name: UnsafeRawBufferPointer) -> Int32? {
+        guard let index = unsafe appsByHash[Hash64.of(name)] else { return nil }
+        return unsafe directory.apps[Int(index)].name.utf8.elementsEqual(name) ? index : nil
+    }
+
+    /// The shard's side of a route, made when it is first needed.
+    func route(_ index: Int) -> Route {
+        if let route = routes[index] { return route }
+        let route = Route(directory.routes[index], loop: loop, sink: self)
+        routes[index] = route
+        return route
+    }
+}
+
+// MARK: The loop's hooks
+
+extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserver {
+    func woken() {
+        mailbox.records.drain(into: &incoming)
+        for batch in incoming { begin(batch) }
+        incoming.removeAll(keepingCapacity: true)
+        if mailbox.isStopping.withLock({ $0 }) { loop.stop() }
+    }
+
+    func ioReady(_ events: IOEvents) { drainReports() }
+
+    func endOfTurn() {
+        if !ready.isEmpty || heldCount > 0 { advance() }
+        if !unsentRecords.isEmpty { produceUnsent() }
+        for lane in completions.indices where !completions[lane].isEmpty {
+            lanes[lane].completions.push(contentsOf: completions[lane])
+            completions[lane].removeAll(keepingCapacity: true)
+        }
+    }
+
+    func timerFired(_ tag: UInt64) {
+        wallOffsetMs = Clock.wallMs - Int64(loop.nowMs)
+        for route in routes { route?.refresh() }
+        sendWaiting()
+        drainReports()
+        if loop.nowMs >= lastFlushMs &+ 1000 {
+            lastFlushMs = loop.nowMs
+            flushCounters()
+            publishStatus()
+        }
+        _ = loop.schedule(afterMs: 100, tag: 0, handler: self)
+    }
+
+    func kafkaReported(_ event: KafkaEvent) {
+        switch event.kind {
+        case .fatal, .error: logger.warning("kafka.producer", event.message)
+        default: logger.debug("kafka.log", event.message)
+        }
+    }
+
+    func publishStatus() {
+        counts.isRedisReady = redis?.isReady ?? false
+        counts.redisFailure = redis?.lastFailure?.message ?? ""
+        counts.jobs = jobs.count
+        counts.deliveries = deliveries.count
+        counts.unsentRecords = unsentRecords.count
+        counts.batches = batches.count - freeBatches.count
+        counts.allocations = blocks.allocations
+        counts.turns = loop.turns
+        counts.routes = routes.compactMap { $0 }.map {
+            RouteStatus(
+                name: $0.definition.name, metrics: $0.pool.snapshot, explanation: $0.explanation,
+                isPaused: $0.availability(nowMs: nowMs) != .ready)
+        }
+        let copy = counts
+        mailbox.status.withLock { $0 = copy }
+    }
+}

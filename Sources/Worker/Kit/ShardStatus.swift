@@ -1,0 +1,39 @@
+internal import Core
+internal import Decisions
+internal import HTTP2
+
+/// What a shard shows of itself to metrics, health and the summary. Counters since the start.
+struct ShardStatus: Sendable {
+    var isRedisReady = false
+    var redisFailure = ""
+    var jobs = 0
+    var deliveries = 0
+    var unsentRecords = 0
+    var batches = 0
+    var jobsFinished: UInt64 = 0
+    var jobsDropped: UInt64 = 0
+    var redisRoundTrips: UInt64 = 0
+    var resends: UInt64 = 0
+    var redisHeld: UInt64 = 0
+    var duplicateHops: UInt64 = 0
+    var allocations: UInt64 = 0
+    var turns: UInt64 = 0
+    /// By ``DeliveryOutcome``.
+    var outcomes = [UInt64](repeating: 0, count: DeliveryOutcome.allCases.count)
+    /// By ``Reason``: why deliveries ended or are retried.
+    var reasons = [UInt64](repeating: 0, count: Reason.allCases.count)
+    var retried: UInt64 = 0
+    var dead: UInt64 = 0
+    var tokensRemoved: UInt64 = 0
+    /// Milliseconds from the job's publication to the provider's acceptance.
+    var latency = Histogram()
+    var routes: [RouteStatus] = []
+}
+
+/// One route's connections as a shard has them.
+struct RouteStatus: Sendable {
+    var name: String
+    var metrics: PoolMetrics
+    var explanation: String
+    var isPaused: Bool
+}

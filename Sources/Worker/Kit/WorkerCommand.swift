@@ -1,0 +1,62 @@
+internal import Configuration
+internal import EventLoop
+internal import Logging
+internal import Services
+internal import Terminal
+
+/// The command line of `peal-worker`.
+package enum WorkerCommand {
+    private static let command = Command(
+        "peal-worker", summary: "Reads jobs from Kafka and sends them to APNs and FCM.",
+        options: [
+            Option(
+                "config", short: "c", .value("FILE"), environment: "PEAL_CONFIG",
+                help: "the configuration (YAML)"),
+            Option("check", help: "read the configuration and the credentials, say what is wrong, and end"),
+            Option("json", help: "log JSON lines even on a terminal"),
+        ],
+        details: """
+            Every setting can come from the environment too: PEAL_ and its path in upper case, such as PEAL_REDIS_URL.
+            SIGTERM finishes what is in flight within worker.drain_deadline, commits and leaves the consumer groups.
+            Exit codes: 0 stopped, 1 can't start, 64 wrong usage, 70 the drain deadline passed.
+            """)
+
+    /// Runs the process and returns its exit code.
+    package static func main() -> Int32 {
+        ServiceRunner.prepare()
+        let arguments = Console.arguments(for: command, version: "0.1.0")
+        let settings: Settings
+        do throws(ConfigurationFailure) {
+            settings = try Configuration.load(
+                path: arguments.string("config"), environment: Console.environment)
+        } catch {
+            Console.complain("peal-worker: \(error)")
+            return 1
+        }
+        let (logger, sink) = settings.makeLogger("worker", json: arguments.flag("json"))
+        for warning in settings.warnings { logger.warning("config.odd", warning) }
+        if arguments.flag("check") { return check(settings) }
+        do throws(WorkerFailure) {
+            let service = try WorkerService.start(settings, log: logger)
+            return ServiceRunner.runUntilSignal(
+                deadlineMs: UInt64(clamping: settings.worker.drainDeadlineMs) + 5000, logger: logger,
+                sink: sink
+            ) { service.stop() }
+        } catch {
+            sink.close()
+            Console.complain("peal-worker: \(error)")
+            return 1
+        }
+    }
+
+    private static func check(_ settings: Settings) -> Int32 {
+        do throws(WorkerFailure) {
+            try WorkerService.check(settings)
+            Console.write("The configuration and its credentials can be used.\n")
+            return 0
+        } catch {
+            Console.complain("peal-worker: \(error)")
+            return 1
+        }
+    }
+}

@@ -1,0 +1,202 @@
+internal import Core
+internal import Decisions
+internal import EventLoop
+internal import HTTP2
+internal import HTTPServer
+
+/// What a worker says of itself at one moment: probes, metrics and a summary, from copies of its threads' state.
+struct WorkerReport {
+    private let lanes: [(name: String, status: LaneStatus)]
+    private let shards: [ShardStatus]
+    private let isStopping: Bool
+    private let nowMs: UInt64
+
+    init(_ lanes: [LaneControl], _ shards: [ShardMailbox], isStopping: Bool) {
+        self.lanes = lanes.map { ($0.name, $0.status.withLock { $0 }) }
+        self.shards = shards.map { $0.status.withLock { $0 } }
+        self.isStopping = isStopping
+        nowMs = Clock.monotonicMs
+    }
+
+    // MARK: Probes
+
+    /// Fails when a thread has stopped moving; never because something outside is away.
+    var liveness: Health {
+        for (name, status) in lanes
+        where !isStopping && status.polledMs > 0 && nowMs > status.polledMs + 30_000 {
+            return .failing("lane \(name) has not polled for \((nowMs - status.polledMs) / 1000) s")
+        }
+        return .ok
+    }
+
+    /// Fails with the reason while the worker can't do its work.
+    var readiness: Health {
+        if isStopping { return .failing("draining") }
+        for (name, status) in lanes where !status.hasJoined {
+            let why = status.lastError.isEmpty ? "" : ": \(status.lastError)"
+            return .failing("lane \(name) has not joined its consumer group yet\(why)")
+        }
+        for (index, shard) in shards.enumerated() where !shard.isRedisReady {
+            let why = shard.redisFailure.isEmpty ? "" : ": \(shard.redisFailure)"
+            return .failing("shard \(index) has no Redis\(why)")
+        }
+        return .ok
+    }
+
+    // MARK: Metrics
+
+    /// Prometheus text.
+    func metrics() -> [UInt8] {
+        var out = ByteBuffer(capacity: 8192)
+        family(&out, "peal_deliveries_total", "counter", "Deliveries by outcome.")
+        for outcome in DeliveryOutcome.allCases {
+            sample(
+                &out, "peal_deliveries_total", "outcome=\"\(outcome.name)\"",
+                sum { $0.outcomes[Int(outcome.rawValue)] })
+        }
+        family(&out, "peal_answers_total", "counter", "Answers other than acceptance, by reason.")
+        for reason in Reason.allCases {
+            let count = sum { $0.reasons[Int(reason.rawValue)] }
+            if count > 0 { sample(&out, "peal_answers_total", "reason=\"\(reason.label)\"", count) }
+        }
+        single(
+            &out, "peal_retried_total", "counter", "Deliveries handed to a retry topic.", sum { $0.retried })
+        single(
+            &out, "peal_dead_letters_total", "counter", "Records written to the dead-letter topic.",
+            sum { $0.dead })
+        single(&out, "peal_resends_total", "counter", "Immediate resends.", sum { $0.resends })
+        single(
+            &out, "peal_tokens_removed_total", "counter", "Device tokens removed.", sum { $0.tokensRemoved })
+        single(
+            &out, "peal_duplicate_hops_total", "counter", "Second copies of retry hops.",
+            sum { $0.duplicateHops })
+        single(&out, "peal_jobs_finished_total", "counter", "Jobs done with.", sum { $0.jobsFinished })
+        single(&out, "peal_jobs_open", "gauge", "Jobs in the shards.", sum { UInt64($0.jobs) })
+        single(
+            &out, "peal_deliveries_open", "gauge", "Deliveries in the shards.", sum { UInt64($0.deliveries) })
+        single(
+            &out, "peal_records_unsent", "gauge", "Records that Kafka had no room for.",
+            sum { UInt64($0.unsentRecords) })
+        single(
+            &out, "peal_redis_scripts_total", "counter", "Admissions and claims asked of Redis.",
+            sum { $0.redisRoundTrips })
+        single(
+            &out, "peal_redis_ready", "gauge", "Shards with a Redis connection.",
+            sum { $0.isRedisReady ? 1 : 0 })
+        single(&out, "process_resident_memory_bytes", "gauge", "Resident memory.", Clock.residentBytes)
+        appendLanes(&out)
+        appendRoutes(&out)
+        appendLatency(&out)
+        return out.array
+    }
+
+    private func appendLanes(_ out: inout ByteBuffer) {
+        family(&out, "peal_lane_lag", "gauge", "Jobs in a lane's topic that are not finished.")
+        for (name, status) in lanes {
+            sample(&out, "peal_lane_lag", "lane=\"\(name)\"", UInt64(max(0, status.lag)))
+        }
+        family(&out, "peal_lane_partitions", "gauge", "Partitions assigned.")
+        for (name, status) in lanes {
+            sample(&out, "peal_lane_partitions", "lane=\"\(name)\"", UInt64(status.assignedPartitions))
+        }
+        family(&out, "peal_lane_in_flight", "gauge", "Jobs handed to the shards.")
+        for (name, status) in lanes {
+            sample(&out, "peal_lane_in_flight", "lane=\"\(name)\"", UInt64(status.inFlight))
+        }
+        family(&out, "peal_lane_paused", "gauge", "Whether the lane's partitions are paused.")
+        for (name, status) in lanes {
+            sample(&out, "peal_lane_paused", "lane=\"\(name)\"", status.isPaused ? 1 : 0)
+        }
+        family(&out, "peal_lane_rebalances_total", "counter", "Rebalances.")
+        for (name, status) in lanes {
+            sample(&out, "peal_lane_rebalances_total", "lane=\"\(name)\"", status.rebalances)
+        }
+    }
+
+    private func appendRoutes(_ out: inout ByteBuffer) {
+        let names: [(String, String, String, (RouteStatus) -> UInt64)] = [
+            (
+                "peal_route_connections", "gauge", "Connections that take requests.",
+                { UInt64($0.metrics.open) }
+            ),
+            ("peal_route_streams", "gauge", "Streams in use.", { UInt64($0.metrics.streams) }),
+            ("peal_route_stream_limit", "gauge", "Streams allowed.", { UInt64($0.metrics.streamLimit) }),
+            ("peal_route_waiting", "gauge", "Requests waiting for a stream.", { UInt64($0.metrics.waiting) }),
+            ("peal_route_goaways_total", "counter", "GOAWAY frames.", { $0.metrics.goAways }),
+            (
+                "peal_route_resends_total", "counter", "Requests proved unprocessed and resent.",
+                { $0.metrics.resends }
+            ),
+            ("peal_route_paused", "gauge", "Whether the route is held up.", { $0.isPaused ? 1 : 0 }),
+        ]
+        for (name, kind, help, value) in names {
+            family(&out, name, kind, help)
+            for (index, shard) in shards.enumerated() {
+                for route in shard.routes {
+                    sample(&out, name, "shard=\"\(index)\",route=\"\(route.name)\"", value(route))
+                }
+            }
+        }
+    }
+
+    private func appendLatency(_ out: inout ByteBuffer) {
+        var all = Histogram()
+        for shard in shards { all.merge(shard.latency) }
+        family(&out, "peal_latency_ms", "summary", "From publication to the provider's acceptance.")
+        for quantile in [0.5, 0.9, 0.99, 0.999] {
+            sample(&out, "peal_latency_ms", "quantile=\"\(quantile)\"", all.quantile(quantile))
+        }
+        sample(&out, "peal_latency_ms_sum", "", all.sum)
+        sample(&out, "peal_latency_ms_count", "", all.total)
+    }
+
+    private func sum(_ value: (ShardStatus) -> UInt64) -> UInt64 { shards.reduce(0) { $0 + value($1) } }
+
+    private func family(_ out: inout ByteBuffer, _ name: String, _ kind: String, _ help: String) {
+        out.append(text: "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n")
+    }
+
+    private func sample(_ out: inout ByteBuffer, _ name: String, _ labels: String, _ value: UInt64) {
+        out.append(text: labels.isEmpty ? "\(name) \(value)\n" : "\(name){\(labels)} \(value)\n")
+    }
+
+    private func single(
+        _ out: inout ByteBuffer, _ name: String, _ kind: String, _ help: String, _ value: UInt64
+    ) {
+        family(&out, name, kind, help)
+        sample(&out, name, "", value)
+    }
+
+    // MARK: Summary
+
+    /// One JSON object for people and tools.
+    func summary() -> [UInt8] {
+        var out = ByteBuffer(capacity: 4096)
+        out.append("{\"outcomes\":{")
+        for (position, outcome) in DeliveryOutcome.allCases.enumerated() {
+            if position > 0 { out.append(byte: UInt8(ascii: ",")) }
+            out.append(text: "\"\(outcome.name)\":\(sum { $0.outcomes[Int(outcome.rawValue)] })")
+        }
+        out.append(text: "},\"retried\":\(sum { $0.retried }),\"dead\":\(sum { $0.dead }),\"lanes\":[")
+        for (position, lane) in lanes.enumerated() {
+            if position > 0 { out.append(byte: UInt8(ascii: ",")) }
+            out.append("{\"name\":")
+            out.append(jsonString: lane.name)
+            let status = lane.status
+            out.append(
+                text:
+                    ",\"partitions\":\(status.assignedPartitions),\"in_flight\":\(status.inFlight),\"lag\":\(status.lag),"
+                    + "\"paused\":\(status.isPaused),\"commits\":\(status.commits),\"rebalances\":\(status.rebalances),"
+                    + "\"last_error\":")
+            out.append(jsonString: status.lastError)
+            out.append(byte: UInt8(ascii: "}"))
+        }
+        var latency = Histogram()
+        for shard in shards { latency.merge(shard.latency) }
+        out.append(
+            text: "],\"latency_ms\":{\"p50\":\(latency.quantile(0.5)),\"p99\":\(latency.quantile(0.99))},"
+                + "\"cpu_ms\":\(Clock.processCPUNs / 1_000_000),\"rss_bytes\":\(Clock.residentBytes),"
+                + "\"draining\":\(isStopping)}\n")
+        return out.array
+    }
+}

@@ -1,0 +1,217 @@
+package import Configuration
+internal import Core
+internal import Decisions
+internal import EventLoop
+internal import HTTPServer
+internal import Jobs
+internal import Kafka
+package import Logging
+internal import Providers
+internal import Redis
+internal import Registry
+internal import Services
+
+/// Why a worker can't start: one sentence that says what to fix.
+package struct WorkerFailure: Error, CustomStringConvertible {
+    package let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// A worker: lanes that read Kafka, shards that send, a keeper of credentials, and an HTTP port for probes.
+///
+/// - Threading: `start` and `stop` are called from one thread; everything inside has threads of its own.
+package final class WorkerService {
+    private let lanes: [LaneControl]
+    private let shards: [ShardMailbox]
+    private let laneThreads: [WorkerThread]
+    private let shardThreads: [WorkerThread]
+    private let laneWakers: [Waker]
+    private let shardWakers: [Waker]
+    private let stopping: Locked<Bool>
+    private let keeper: CredentialKeeper
+    private let printer: PushPrinter
+    private let server: HTTPServer?
+    private let logger: Logger
+    /// The port of the probes; nil without one.
+    package var httpPort: UInt16? { server?.port }
+
+    /// Starts everything; what isn't reachable yet is tried again until it is.
+    /// - Throws: when the configuration or a credential can't be used.
+    package static func start(_ settings: Settings, log: Logger) throws(WorkerFailure) -> WorkerService {
+        do {
+            return try WorkerService(settings, log: log)
+        } catch let failure as WorkerFailure {
+            throw failure
+        } catch {
+            throw WorkerFailure("\(error)")
+        }
+    }
+
+    private init(_ settings: Settings, log: Logger) throws {
+        logger = log
+        let properties = try settings.kafkaProperties()
+        let redis = try settings.redisOptions(scripts: RegistryScripts.all)
+        let token = settings.providers.fcmTokenEndpoint
+        let keeper = CredentialKeeper(
+            caFile: token.caFile, verifiesPeer: token.verify, logger: log.child("credentials"))
+        self.keeper = keeper
+        let directory: ProviderDirectory
+        do {
+            var builder = DirectoryBuilder(settings, keeper: keeper)
+            directory = try builder.build()
+        } catch {
+            keeper.stop()
+            throw error
+        }
+        let printer = PushPrinter()
+        self.printer = printer
+        let stopping = Locked(false)
+        self.stopping = stopping
+        let names = TopicNames(prefix: settings.topics.prefix)
+        let laneLoops = try settings.worker.lanes.map { _ in try EventLoop() }
+        lanes = zip(settings.worker.lanes, laneLoops).map { name, loop in
+            LaneControl(name: name, topic: names.jobs(lane: name), waker: loop.waker)
+        }
+        laneWakers = laneLoops.map(\.waker)
+        let count = settings.worker.shards > 0 ? settings.worker.shards : max(1, Clock.processorCount - 1)
+        let shardLoops = try (0..<count).map { _ in try EventLoop() }
+        shardWakers = shardLoops.map(\.waker)
+        shards = shardLoops.map { ShardMailbox(waker: $0.waker) }
+        shardThreads = try Self.startShards(
+            settings, shardLoops, shards, lanes, directory, printer, redis, properties, log)
+        laneThreads = try Self.startLanes(settings, laneLoops, lanes, shards, stopping, properties, log)
+        if let listen = settings.http.worker {
+            server = try Self.health(lanes, shards, stopping).serve(
+                HTTPServerOptions(host: listen.host, port: UInt16(clamping: listen.port)))
+        } else {
+            server = nil
+        }
+        log.notice(
+            "worker.started", "The worker runs.",
+            [
+                "worker.shards": .number(count),
+                "worker.lanes": .text(settings.worker.lanes.joined(separator: ",")),
+                "worker.apps": .number(directory.apps.count),
+                "worker.routes": .number(directory.routes.count),
+            ])
+    }
+
+    // MARK: Threads
+
+    private static func startShards(
+        _ settings: Settings, _ loops: [EventLoop], _ mailboxes: [ShardMailbox], _ lanes: [LaneControl],
+        _ directory: ProviderDirectory, _ printer: PushPrinter, _ redis: RedisClientOptions,
+        _ properties: [(name: String, value: String)], _ log: Logger
+    ) throws -> [WorkerThread] {
+        var producer = KafkaConfiguration.producer(
+            brokers: settings.kafka.brokers, clientID: "peal-worker", lingerMs: 5)
+        // A dead letter is as large as the job was, plus its headers.
+        producer.set("message.max.bytes", "2000000")
+        try producer.apply(properties)
+        let options = ShardSettings(
+            redis: redis, producer: producer, topics: TopicNames(prefix: settings.topics.prefix),
+            schedule: settings.retrySchedule, deliveriesMax: max(64, settings.worker.inFlight),
+            urgentReserve: settings.worker.urgentReserve, podName: podName(), printer: printer)
+        var threads: [WorkerThread] = []
+        for (index, loop) in loops.enumerated() {
+            guard let parser = JobParser() else {
+                throw WorkerFailure("no memory is left for the JSON parser")
+            }
+            let shard = Transfer(
+                try Shard(
+                    index: index, loop: loop, mailbox: mailboxes[index], lanes: lanes, directory: directory,
+                    settings: options, parser: parser,
+                    logger: log.child("shard", ["shard": .number(index)])))
+            threads.append(WorkerThread.start(name: "shard-\(index)") { shard.value.run() })
+        }
+        return threads
+    }
+
+    private static func startLanes(
+        _ settings: Settings, _ loops: [EventLoop], _ lanes: [LaneControl], _ shards: [ShardMailbox],
+        _ stopping: Locked<Bool>, _ properties: [(name: String, value: String)], _ log: Logger
+    ) throws -> [WorkerThread] {
+        let total = settings.worker.inFlight * shards.count
+        let reserve = lanes.count == 1 ? 0 : settings.worker.urgentReserve
+        var threads: [WorkerThread] = []
+        for (index, control) in lanes.enumerated() {
+            var consumer = KafkaConfiguration.consumer(
+                brokers: settings.kafka.brokers, group: "\(settings.worker.group).\(control.name)",
+                clientID: "peal-worker-\(control.name)")
+            try consumer.apply(properties)
+            try consumer.validate()
+            let session = UInt64(consumer.value("session.timeout.ms") ?? "") ?? 30_000
+            let share = control.name == "urgent" ? max(reserve, 0.1) : 1 - reserve
+            let options = LaneOptions(
+                consumer: consumer, inFlightMax: max(64, Int(Double(total) * share)),
+                commitIntervalMs: UInt64(clamping: settings.worker.commitIntervalMs),
+                drainMs: UInt64(clamping: settings.worker.drainDeadlineMs), revokeMs: session / 3)
+            let lane = Transfer(
+                LaneConsumer(
+                    control: control, lane: index, options: options, shards: shards, loop: loops[index],
+                    stopping: stopping, logger: log.child("lane", ["lane": .text(control.name)])))
+            threads.append(WorkerThread.start(name: "lane-\(control.name)") { lane.value.run() })
+        }
+        return threads
+    }
+
+    /// A name that tells this process from its neighbours: the host's name and the process id.
+    private static func podName() -> String { HostName.current }
+
+    /// Reads the credentials and makes every TLS context, without connecting to anything.
+    /// - Throws: the first thing that can't be used.
+    package static func check(_ settings: Settings) throws(WorkerFailure) {
+        do {
+            var builder = DirectoryBuilder(settings, keeper: nil)
+            _ = try builder.build()
+            _ = try settings.redisOptions(scripts: [])
+            var consumer = KafkaConfiguration.consumer(
+                brokers: settings.kafka.brokers, group: settings.worker.group)
+            try consumer.apply(try settings.kafkaProperties())
+            try consumer.validate()
+        } catch {
+            throw WorkerFailure("\(error)")
+        }
+    }
+
+    // MARK: Stopping
+
+    /// Takes nothing more, finishes what is in flight within the configured deadline, commits, leaves the groups.
+    package func stop() {
+        stopping.withLock { $0 = true }
+        for waker in laneWakers { waker.wake() }
+        for thread in laneThreads { thread.join() }
+        for (mailbox, waker) in zip(shards, shardWakers) {
+            mailbox.isStopping.withLock { $0 = true }
+            waker.wake()
+        }
+        for thread in shardThreads { thread.join() }
+        keeper.stop()
+        printer.stop()
+        server?.stop()
+    }
+
+    // MARK: What it shows
+
+    /// Deliveries by outcome since the start, over all shards.
+    package var outcomes: [String: UInt64] {
+        var sums: [String: UInt64] = [:]
+        for mailbox in shards {
+            let counts = mailbox.status.withLock { $0.outcomes }
+            for outcome in DeliveryOutcome.allCases {
+                sums["\(outcome.name)", default: 0] += counts[Int(outcome.rawValue)]
+            }
+        }
+        return sums
+    }
+
+    private static func health(
+        _ lanes: [LaneControl], _ shards: [ShardMailbox], _ stopping: Locked<Bool>
+    ) -> HealthEndpoints {
+        HealthEndpoints(
+            live: { WorkerReport(lanes, shards, isStopping: stopping.withLock { $0 }).liveness },
+            ready: { WorkerReport(lanes, shards, isStopping: stopping.withLock { $0 }).readiness },
+            metrics: { WorkerReport(lanes, shards, isStopping: stopping.withLock { $0 }).metrics() },
+            status: { WorkerReport(lanes, shards, isStopping: stopping.withLock { $0 }).summary() })
+    }
+}

@@ -1,0 +1,240 @@
+import Configuration
+import Core
+import EventLoop
+import Foundation
+import Kafka
+import Logging
+import Redis
+import Registry
+import RetryKit
+import SimulatorKit
+import Testing
+
+@testable import WorkerKit
+
+/// Everything a worker needs, real and on loopback: broker, redis-server, APNs and FCM doubles, retry service.
+final class Rig {
+    let broker: EmbeddedBroker
+    let redis: PrivateRedisServer
+    let simulator: Simulator
+    let folder: String
+    let settings: Settings
+    private(set) var worker: WorkerService?
+    private(set) var retry: RetryService?
+    private let producer: KafkaProducer
+    private let session: RedisSession
+    private let log: Logger
+    private let sink: LogSink
+
+    static let lanes = ["urgent", "normal", "bulk"]
+    static let tiers = [("1s", 1000), ("10s", 10_000)]
+
+    /// `extra` is appended to the configuration; `simulated` changes the doubles before they start.
+    init(
+        partitions: Int = 4, apps: String? = nil, worker workerYAML: String = "",
+        providers: String = "", simulated: (inout SimulatorSettings) -> Void = { _ in }
+    ) throws {
+        folder = try Files.makeTemporaryDirectory(prefix: "peal-worker-test")
+        var topics = Self.lanes.map { (name: "peal.jobs.\($0)", partitions: partitions) }
+        topics += Self.tiers.map { (name: "peal.retry.\($0.0)", partitions: 2) }
+        topics += [(name: "peal.dead", partitions: 2), (name: "peal.outcomes", partitions: 2)]
+        broker = try EmbeddedBroker(topics: topics)
+        redis = try PrivateRedisServer()
+        try redis.start()
+        var doubles = SimulatorSettings()
+        doubles.adminPort = nil
+        doubles.keepsBodies = true
+        simulated(&doubles)
+        simulator = try Simulator.start(doubles)
+        try Files.write(path: folder + "/ca.pem", text: simulator.credentials.caPEM)
+        try Files.write(path: folder + "/key.p8", text: simulator.credentials.apnsKeyPEM, mode: 0o600)
+        try Files.write(
+            path: folder + "/account.json", text: simulator.credentials.serviceAccountJSON, mode: 0o600)
+        let text = Self.yaml(self.folder, broker, redis, simulator, apps, workerYAML, providers)
+        try Files.write(path: folder + "/peal.yaml", text: text)
+        settings = try Configuration.load(path: folder + "/peal.yaml", environment: [:])
+        sink = LogSink(descriptor: 2, format: .json)
+        log = Logger("test", sink: sink, levels: LogLevels(standard: .error))
+        producer = try KafkaProducer(
+            KafkaConfiguration.producer(brokers: broker.bootstrapServers), topics: topics.map(\.name))
+        try producer.warmUp(timeoutMs: 10_000)
+        session = try RedisSession(options: RedisClientOptions(endpoint: redis.endpoint))
+        try startRetry()
+        try startWorker()
+    }
+
+    deinit { stop() }
+
+    private static func yaml(
+        _ folder: String, _ broker: EmbeddedBroker, _ redis: PrivateRedisServer, _ simulator: Simulator,
+        _ apps: String?, _ worker: String, _ providers: String
+    ) -> String {
+        let credentials = simulator.credentials
+        let defaultApps = """
+              shop:
+                title: Shop
+                apns: {key_file: key.p8, key_id: \(credentials.keyID), team_id: \(credentials.teamID), topic: com.example.shop, both_environments: true}
+                fcm: {service_account_file: account.json}
+              bare:
+                title: Bare
+            """
+        return """
+            kafka:
+              brokers: \(broker.bootstrapServers)
+              session.timeout.ms: 6000
+              heartbeat.interval.ms: 500
+              fetch.wait.max.ms: 10
+            redis: {url: "unix://\(redis.socketPath)"}
+            topics: {retry_tiers: [1s, 10s]}
+            http: {worker: "127.0.0.1:0", retry: off, gateway: off}
+            worker:
+              shards: 2
+              commit_interval: 100ms
+            \(worker)
+            providers:
+              apns:
+                production: {host: localhost, port: \(simulator.endpoints.apns ?? 0), ca_file: ca.pem}
+                sandbox: {host: localhost, port: \(simulator.endpoints.sandbox ?? 0), ca_file: ca.pem}
+              fcm:
+                endpoint: {host: localhost, port: \(simulator.endpoints.fcm ?? 0), ca_file: ca.pem}
+                token_endpoint: {host: localhost, port: \(simulator.endpoints.fcm ?? 0), ca_file: ca.pem, path: /token}
+            \(providers)
+            apps:
+            \(apps ?? defaultApps)
+
+            """
+    }
+
+    func startWorker() throws { worker = try WorkerService.start(settings, log: log) }
+
+    func stopWorker() {
+        worker?.stop()
+        worker = nil
+    }
+
+    func startRetry() throws {
+        var options = RetrySettings(brokers: broker.bootstrapServers)
+        options.tiers = settings.topics.retryTiers
+        options.isEmbedded = true
+        retry = try RetryService.start(options, log: log)
+    }
+
+    func stop() {
+        stopWorker()
+        retry?.stop()
+        retry = nil
+        producer.close(deadlineMs: 1000)
+        simulator.stop()
+        redis.stop()
+        broker.stop()
+        Files.removeTree(folder)
+    }
+
+    // MARK: Driving it
+
+    func register(
+        _ recipient: String, device: String, _ platform: DevicePlatform, token: String, app: String = "shop",
+        sandbox: Bool = false, at: Int64 = 1_700_000_000_000
+    ) throws {
+        let directory = DeviceDirectory(session: session, app: app)
+        _ = try directory.register(
+            recipient: recipient, device: device,
+            DeviceRecord(platform: platform, token: token, registeredAtMs: at, isSandbox: sandbox))
+    }
+
+    func devices(of recipient: String, app: String = "shop") throws -> [String] {
+        try DeviceDirectory(session: session, app: app).devices(of: recipient).map(\.id).sorted()
+    }
+
+    func unread(of recipient: String, app: String = "shop") throws -> Int64 {
+        try DeviceDirectory(session: session, app: app).unread(of: recipient)
+    }
+
+    func publish(_ json: String, key: String?, lane: String = "normal") throws {
+        try publish(bytes: Array(json.utf8), key: key.map { Array($0.utf8) }, lane: lane)
+    }
+
+    func publish(bytes: [UInt8]?, key: [UInt8]?, lane: String = "normal") throws {
+        let topic = try #require(producer.topic(named: "peal.jobs.\(lane)"))
+        _ = try producer.produceAndWait(to: topic, key: key, value: bytes)
+    }
+
+    /// Publishes many jobs without waiting for each.
+    func publishMany(_ jobs: [(key: String, json: String)], lane: String = "normal") throws {
+        let topic = try #require(producer.topic(named: "peal.jobs.\(lane)"))
+        var reports: [DeliveryReport] = []
+        for job in jobs {
+            let key = Array(job.key.utf8)
+            let value = Array(job.json.utf8)
+            while true {
+                let result = key.withUnsafeBytes { key in
+                    value.withUnsafeBytes { producer.produce(to: topic, key: key, value: $0, opaque: 0) }
+                }
+                if result == .accepted { break }
+                producer.drain(into: &reports, timeoutMs: 10)
+            }
+        }
+        try #require(producer.flush(deadlineMs: 20_000, into: &reports) == 0)
+        #expect(reports.allSatisfy { $0.isDelivered })
+    }
+
+    /// All records of a topic so far, as (key, value, headers).
+    func read(_ topic: String, partitions: Int = 2) throws -> [(
+        key: String, value: [UInt8], headers: [String: String]
+    )] {
+        let reader = RecordReader()
+        let consumer = try KafkaConsumer(
+            KafkaConfiguration.tool(brokers: broker.bootstrapServers, group: "reader"), topics: [topic])
+        defer { consumer.close(deadlineMs: 2000) }
+        try consumer.assign(
+            (0..<Int32(partitions)).map {
+                TopicPartitionOffset(topic: 0, partition: $0, offset: TopicPartitionOffset.beginning)
+            })
+        var idle = 0
+        while idle < (reader.records.isEmpty ? 30 : 8) {
+            idle = consumer.poll(timeoutMs: 100, maxRecords: 1000, into: reader) == 0 ? idle + 1 : 0
+        }
+        return reader.records
+    }
+
+    /// Waits until the condition holds; false after the deadline.
+    func wait(seconds: Double = 20, _ condition: () throws -> Bool) rethrows -> Bool {
+        let end = Clock.monotonicMs + UInt64(seconds * 1000)
+        while Clock.monotonicMs < end {
+            if try condition() { return true }
+            usleep(20_000)
+        }
+        return try condition()
+    }
+
+    var accepted: UInt64 { worker?.outcomes["accepted"] ?? 0 }
+}
+
+private final class RecordReader: KafkaRecordSink {
+    var records: [(key: String, value: [UInt8], headers: [String: String])] = []
+
+    func take(_ record: borrowing KafkaRecord) {
+        var headers: [String: String] = [:]
+        record.forEachHeader { name, value in
+            headers[String(decoding: name, as: UTF8.self)] = String(decoding: value, as: UTF8.self)
+        }
+        records.append(
+            (
+                record.key.map { String(decoding: $0, as: UTF8.self) } ?? "",
+                record.value.map { Array($0) } ?? [], headers
+            ))
+    }
+}
+
+enum Tokens {
+    /// A plausible APNs token that differs by number.
+    static func apns(_ number: Int) -> String {
+        let tail = String(number, radix: 16)
+        return String(repeating: "a", count: 64 - tail.count) + tail
+    }
+
+    /// A plausible FCM token that differs by number.
+    static func fcm(_ number: Int) -> String {
+        "fcm-token-\(number):APA91b" + String(repeating: "x", count: 120)
+    }
+}
