@@ -19,8 +19,8 @@ struct BlockPool: ~Copyable {
     init() {}
 
     deinit {
-        for unsafelist in unsafe idle {
-            for unsafeblock in unsafe list { unsafe block.deallocate() }
+        for size in unsafe idle.indices {
+            for index in unsafe idle[size].indices { unsafe idle[size][index].deallocate() }
         }
     }
 

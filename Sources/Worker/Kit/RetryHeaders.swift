@@ -50,7 +50,8 @@ struct RetryHeaders: Equatable {
     ) throws(Fault) -> Int64? {
         guard let bytes = unsafe headers.value(name) else { return nil }
         var value: Int64 = 0
-        for unsafebyte in unsafe bytes {
+        for index in bytes.indices {
+            let byte = unsafe bytes[index]
             guard byte >= 48, byte <= 57, value <= Int64.max / 10 - 1 else {
                 throw Fault(sentence: "the header \(name) is not a number")
             }
@@ -86,7 +87,8 @@ enum OwedDevices {
     /// Appends one id; `,` and `%` inside it are percent-encoded.
     static func append(_ id: UnsafeRawBufferPointer, to list: inout ByteBuffer) {
         if !list.isEmpty { list.append(byte: UInt8(ascii: ",")) }
-        for unsafebyte in unsafe id {
+        for index in id.indices {
+            let byte = unsafe id[index]
             if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "%") || byte < 0x20 {
                 list.append(byte: UInt8(ascii: "%"))
                 list.append(byte: Hex.digit(byte >> 4))
@@ -116,7 +118,8 @@ enum OwedDevices {
         guard let list = unsafe list else { return [] }
         var current = 0
         var value = 0
-        for unsafebyte in unsafe list {
+        for index in list.indices {
+            let byte = unsafe list[index]
             if byte == UInt8(ascii: ",") {
                 if current == position { break }
                 current += 1

@@ -24,9 +24,9 @@ struct SlotTable<Slot: PooledSlot>: ~Copyable {
     init() {}
 
     deinit {
-        for unsafechunk in unsafe chunks {
-            unsafe chunk.deinitialize(count: Self.chunkSize)
-            unsafe chunk.deallocate()
+        for index in unsafe chunks.indices {
+            unsafe chunks[index].deinitialize(count: Self.chunkSize)
+            unsafe chunks[index].deallocate()
         }
     }
 
