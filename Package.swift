@@ -170,7 +170,12 @@ let package = Package(
                 "Security",
                 "EventLoop", "Core", "Logging", "SimulatorKit", "TestSupport",
             ]),
-        tests("SimulatorTests", ["SimulatorKit", "HTTP2", "Security", "EventLoop", "Core", "TestSupport"]),
+        tests(
+            "SimulatorTests",
+            [
+                "SimulatorKit", "HTTP2", "HTTPServer", "Terminal", "Security", "EventLoop", "Core",
+                "TestSupport",
+            ]),
         tests(
             "ProducerTests",
             ["ProducerKit", "Kafka", "Jobs", "Decisions", "Core", "EventLoop", "Terminal", "TestSupport"]),

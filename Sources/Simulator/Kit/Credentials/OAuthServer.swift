@@ -125,8 +125,8 @@ final class OAuthServer {
         else {
             return refuse(
                 "invalid_grant",
-                "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your "
-                    + "iat and exp values in the JWT claim.")
+                "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. "
+                    + "Check your iat and exp values in the JWT claim.")
         }
         let scopes = (claims["scope"]?.string ?? "").split(separator: " ").map(String.init)
         guard scopes.contains(where: { Self.scopes.contains($0) }) else {

@@ -246,8 +246,8 @@ struct FaultScriptReader {
         }
         guard value.members != nil else {
             throw failure(
-                "\"do\" is \"hang\", \"ping\", \"garbage\", {\"max_streams\":n}, {\"refuse_connections\":b} or an answer "
-                    + "with an \"action\"")
+                "\"do\" is \"hang\", \"ping\", \"garbage\", {\"max_streams\":n}, "
+                    + "{\"refuse_connections\":b} or an answer with an \"action\"")
         }
         try answer(value, into: holder)
         guard [.goaway, .kill, .closeTLS].contains(holder.answer.action) else {

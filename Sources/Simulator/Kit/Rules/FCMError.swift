@@ -106,8 +106,8 @@ package enum FCMError: UInt8, CaseIterable, Sendable {
         case .unavailable: "The service is currently unavailable."
         case .internalError, .unspecified: "Internal error encountered."
         case .thirdPartyAuth, .apnsAuth, .unauthenticated:
-            "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or "
-                + "other valid authentication credential."
+            "Request is missing required authentication credential. Expected OAuth 2 access token, login "
+                + "cookie or other valid authentication credential."
         case .permissionDenied: "Permission 'cloudmessaging.messages.create' denied on resource."
         case .notFound: "The project was not found."
         default: name
@@ -187,13 +187,14 @@ extension FCMError {
         var details: [String] = []
         if let code = error.errorCode {
             details.append(
-                "{\"@type\":\"type.googleapis.com/google.firebase.fcm.v1.FcmError\",\"errorCode\":\"\(code)\"}"
+                "{\"@type\":\"type.googleapis.com/google.firebase.fcm.v1.FcmError\","
+                    + "\"errorCode\":\"\(code)\"}"
             )
         }
         if error == .apnsError {
             details.append(
-                "{\"@type\":\"type.googleapis.com/google.firebase.fcm.v1.ApnsError\",\"statusCode\":\(apns.status),"
-                    + "\"reason\":\"\(apns.name)\"}")
+                "{\"@type\":\"type.googleapis.com/google.firebase.fcm.v1.ApnsError\","
+                    + "\"statusCode\":\(apns.status),\"reason\":\"\(apns.name)\"}")
         }
         if error == .badField || error == .badToken {
             let field = error == .badToken ? .token : answer.field

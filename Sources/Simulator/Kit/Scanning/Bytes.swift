@@ -17,6 +17,7 @@ package struct Bytes {
     package var count: Int { unsafe raw.count }
     package var isEmpty: Bool { unsafe raw.isEmpty }
 
+    /// The byte at the place, or zero outside.
     package subscript(index: Int) -> UInt8 {
         unsafe index >= 0 && index < raw.count ? unsafe raw[index] : 0
     }
