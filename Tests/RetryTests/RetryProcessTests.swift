@@ -2,6 +2,7 @@ import Core
 import EventLoop
 import Foundation
 import Kafka
+import Logging
 import RetryKit
 import Testing
 
@@ -67,6 +68,39 @@ import Testing
         inspector.close()
         reader.close()
         producer.close(deadlineMs: 1_000)
+    }
+
+    @Test(
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/kcat"), "kcat is not installed"))
+    func aForeignRecordWithTooManyHeadersKeepsItsBookkeeping() throws {
+        let fixture = try RetryFixture(partitions: 1)
+        let service = try RetryService.start(fixture.settings, log: .silent)
+        var arguments = ["-P", "-b", fixture.broker.bootstrapServers, "-t", "peal.retry.1s", "-K", "|"]
+        for number in 0..<40 { arguments += ["-H", "x-\(number)=\(number)"] }
+        arguments += [
+            "-H", "peal-due-ms=1000", "-H", "peal-attempt=2", "-H", "peal-origin=peal.jobs.bulk/0/9",
+        ]
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/kcat")
+        process.arguments = arguments
+        let pipe = Pipe()
+        process.standardInput = pipe
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        pipe.fileHandleForWriting.write(Data("shop/u|value\n".utf8))
+        try pipe.fileHandleForWriting.close()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        let reader = try fixture.reader(["peal.jobs.bulk"])
+        #expect(reader.read { reader.count == 1 })
+        let headers = reader.seen.first?.headers ?? []
+        #expect(headers.count == 32)
+        #expect(
+            headers.prefix(3) == ["peal-due-ms=1000", "peal-attempt=2", "peal-origin=peal.jobs.bulk/0/9"])
+        #expect(headers.suffix(29) == (0..<29).map { "x-\($0)=\($0)" })
+        service.stop()
+        #expect(service.snapshot.tiers[0].headersCut == 11)
+        reader.close()
     }
 
     @Test(arguments: [

@@ -210,6 +210,35 @@ import Testing
         producer.close(deadlineMs: 1_000)
     }
 
+    @Test func partitionsThatMoveBetweenServicesLoseNothing() throws {
+        let fixture = try RetryFixture(partitions: 4)
+        let producer = try fixture.producer()
+        var settings = fixture.settings
+        settings.servedTiers = ["1s"]
+        let first = try RetryService.start(settings, log: .silent)
+        #expect(eventually { first.isReady })
+        let count = 2_000
+        let now = Clock.wallMs
+        for number in 0..<count {
+            try producer.retry(
+                tier: "1s", key: "k\(number)", value: "\(number)", dueMs: now + 500 + Int64(number * 5),
+                origin: "peal.jobs.normal/0/\(number)")
+        }
+        try producer.settle()
+        let reader = try fixture.reader(["peal.jobs.normal"])
+        #expect(reader.read { reader.count >= 50 })
+        let second = try RetryService.start(settings, log: .silent)
+        #expect(reader.read { second.snapshot.tiers[0].partitions == 2 })
+        #expect(first.snapshot.tiers[0].partitions == 2)
+        #expect(reader.read { reader.count >= 1_000 })
+        first.stop()
+        #expect(reader.read(deadlineMs: 60_000) { Set(reader.seen.map(\.text)).count == count })
+        #expect(Set(reader.seen.map { "\($0.text) \($0.headers)" }).count == count)
+        second.stop()
+        reader.close()
+        producer.close(deadlineMs: 1_000)
+    }
+
     @Test func aBrokerThatGoesAwayIsWaitedFor() throws {
         let fixture = try RetryFixture(partitions: 1)
         let service = try RetryService.start(fixture.settings, log: .silent)
@@ -238,6 +267,9 @@ import Testing
         let text = String(decoding: RetrySnapshot(tiers: [tier]).prometheus(), as: UTF8.self)
         #expect(text.contains("peal_retry_handed_over_total{tier=\"10s\"} 7\n"))
         #expect(text.contains("peal_retry_due_error_seconds_count{tier=\"10s\"} 1\n"))
+        let json = RetrySnapshot(tiers: [tier, tier]).json()
+        let object = try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any]
+        #expect((object?["tiers"] as? [[String: Any]])?.last?["handed_over"] as? Int == 7)
         for line in text.split(separator: "\n") where !line.hasPrefix("#") {
             let words = line.split(separator: " ")
             #expect(words.count == 2 && Double(words[1]) != nil)

@@ -24,8 +24,8 @@ package enum RetryCommand {
             Option("json", help: "log JSON lines, also on a terminal"),
         ],
         details: """
-            SIGTERM and SIGINT hand over what is due, commit and leave the consumer groups. A stop that hangs is \
-            cut off; nothing is lost by that.
+            SIGTERM and SIGINT hand over what is due, commit and leave the consumer groups.
+            A stop that hangs is cut off; nothing is lost by that.
             """)
 
     /// Reads the process's command line and serves; the process's exit code.

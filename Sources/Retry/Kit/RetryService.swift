@@ -82,7 +82,8 @@ package final class RetryService: Sendable {
     /// Liveness, readiness and metrics for `HTTPServer`.
     package var endpoints: HealthEndpoints {
         HealthEndpoints(
-            live: { self.live }, ready: { self.ready }, metrics: { self.snapshot.prometheus() })
+            live: { self.live }, ready: { self.ready }, metrics: { self.snapshot.prometheus() },
+            status: { self.snapshot.json() })
     }
 
     /// Hands over what is due, commits and leaves the groups; waits for the threads.

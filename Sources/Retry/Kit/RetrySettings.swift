@@ -20,11 +20,11 @@ package struct RetrySettings: Sendable {
     /// What librdkafka calls this process at the brokers.
     package var clientID = "peal-retry"
     /// Records that one tier holds in memory; above it, reading pauses.
-    package var heldRecordsMax = 50_000
+    package var heldRecordsMax = 100_000
     /// Records that one partition may have in memory.
     package var heldPartitionMax = 20_000
     /// Bytes of records that one tier holds in memory.
-    package var heldBytesMax = 24 << 20
+    package var heldBytesMax = 48 << 20
     /// How often finished offsets are committed, in ms.
     package var commitIntervalMs: Int64 = 500
     /// How long records wait for others to share a batch, in ms.
