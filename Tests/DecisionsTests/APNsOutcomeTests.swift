@@ -16,7 +16,8 @@ import Testing
         Row(
             "400 BadDeviceToken, probed, registered again since",
             apns(400, "BadDeviceToken", context(registered: sentMs + 1, history: .probed)),
-            Verdict(.retry(.device, afterMs: 0), .apnsBadDeviceToken, [.suspectToken, .gateToken])),
+            Verdict(
+                .retry(.device, afterMs: 0), .apnsBadDeviceToken, [.suspectToken, .keptToken, .gateToken])),
         Row(
             "400 DeviceTokenNotForTopic", apns(400, "DeviceTokenNotForTopic"),
             Verdict(
@@ -28,27 +29,27 @@ import Testing
             Verdict(.removeChannel, .apnsChannelNotRegistered)),
         Row(
             "410 Unregistered, registered before", apns(410, "Unregistered", timestamp: earlierMs + 1),
-            Verdict(.removeToken(registeredBeforeMs: earlierMs + 1), .apnsUnregistered, .suspectToken)),
+            Verdict(.removeToken(registeredBeforeMs: earlierMs + 1), .apnsUnregistered)),
         Row(
             "410 Unregistered, registered at that moment", apns(410, "Unregistered", timestamp: earlierMs),
-            Verdict(.retry(.device, afterMs: 0), .apnsUnregistered, [.suspectToken, .gateToken])),
+            Verdict(.retry(.device, afterMs: 0), .apnsUnregistered, [.keptToken, .gateToken])),
         Row(
             "410 Unregistered, registered later", apns(410, "Unregistered", timestamp: earlierMs - 1),
-            Verdict(.retry(.device, afterMs: 0), .apnsUnregistered, [.suspectToken, .gateToken])),
+            Verdict(.retry(.device, afterMs: 0), .apnsUnregistered, [.keptToken, .gateToken])),
         Row(
             "410 Unregistered, kept once already",
             apns(410, "Unregistered", timestamp: earlierMs, context(history: .keptToken)),
             Verdict(.keepToken, .apnsUnregistered)),
         Row(
             "410 Unregistered without a timestamp", apns(410, "Unregistered"),
-            Verdict(.removeToken(registeredBeforeMs: sentMs), .apnsUnregistered, .suspectToken)),
+            Verdict(.removeToken(registeredBeforeMs: sentMs), .apnsUnregistered)),
         Row(
             "410 ExpiredToken", apns(410, "ExpiredToken", timestamp: earlierMs + 5),
-            Verdict(.removeToken(registeredBeforeMs: earlierMs + 5), .apnsExpiredToken, .suspectToken)),
+            Verdict(.removeToken(registeredBeforeMs: earlierMs + 5), .apnsExpiredToken)),
         Row(
             "410 Unregistered for a token that no registry holds",
             apns(410, "Unregistered", timestamp: 5, context(registered: nil)),
-            Verdict(.removeToken(registeredBeforeMs: 5), .apnsUnregistered, .suspectToken)),
+            Verdict(.removeToken(registeredBeforeMs: 5), .apnsUnregistered)),
         Row(
             "410 without a body", apns(410),
             Verdict(.removeToken(registeredBeforeMs: sentMs), .apnsClientError, .suspectToken)),
@@ -218,6 +219,18 @@ import Testing
             Row(
                 "GOAWAY naming the credential",
                 OutcomeTable.classify(.unprocessed, provider: .apns, goAway: .badCertificate),
+                Verdict(
+                    .pauseCredential(.credential), .goAwayCredential, [.alertCredential, .drainConnection])),
+            Row(
+                "GOAWAY for a stale token",
+                OutcomeTable.classify(.unprocessed, provider: .apns, goAway: .expiredProviderToken),
+                Verdict(
+                    .retry(.refresh, afterMs: 0), .goAwayCredential,
+                    [.drainConnection, .refreshCredential, .notAnAttempt])),
+            Row(
+                "GOAWAY for a stale token a second time",
+                OutcomeTable.classify(
+                    .unprocessed, provider: .apns, goAway: .expiredProviderToken, history: .refreshed),
                 Verdict(
                     .pauseCredential(.credential), .goAwayCredential, [.alertCredential, .drainConnection])),
             Row(

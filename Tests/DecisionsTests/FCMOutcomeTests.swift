@@ -8,7 +8,7 @@ import Testing
         Row(
             "400 with ApnsError Unregistered uses the send time",
             fcm(400, fcmText(400, "INVALID_ARGUMENT", apnsError(410, "Unregistered"))),
-            Verdict(removed, .apnsUnregistered, .suspectToken)),
+            Verdict(removed, .apnsUnregistered)),
         Row(
             "400 with ApnsError BadDeviceToken is not probed",
             fcm(
@@ -104,11 +104,11 @@ import Testing
             Verdict(.pauseCredential(.credential), .fcmPermissionDenied, .alertCredential)),
         Row(
             "404 UNREGISTERED", fcm(404, fcmText(404, "NOT_FOUND", fcmError("UNREGISTERED"))),
-            Verdict(removed, .fcmUnregistered, .suspectToken)),
+            Verdict(removed, .fcmUnregistered)),
         Row(
             "404 UNREGISTERED, registered at the send time",
             fcm(404, fcmText(404, "NOT_FOUND", fcmError("UNREGISTERED")), context(registered: sentMs)),
-            Verdict(.retry(.device, afterMs: 0), .fcmUnregistered, [.suspectToken, .gateToken])),
+            Verdict(.retry(.device, afterMs: 0), .fcmUnregistered, [.keptToken, .gateToken])),
         Row(
             "404 without FcmError deletes nothing", fcm(404, fcmText(404, "NOT_FOUND")),
             Verdict(.pauseCredential(.credential), .fcmNotFound, .alertConfiguration)),
@@ -223,8 +223,8 @@ import Testing
         arguments: [
             Row("201", web(201), Verdict(.accepted, .accepted)),
             Row("202", web(202), Verdict(.accepted, .accepted)),
-            Row("404", web(404), Verdict(removed, .webPushGone, .suspectToken)),
-            Row("410", web(410), Verdict(removed, .webPushGone, .suspectToken)),
+            Row("404", web(404), Verdict(removed, .webPushGone)),
+            Row("410", web(410), Verdict(removed, .webPushGone)),
             Row("400", web(400), Verdict(.dead, .webPushBadRequest)),
             Row("413", web(413), Verdict(.dead, .webPushPayloadTooLarge)),
             Row(

@@ -46,7 +46,7 @@ package struct AttemptHistory: OptionSet, Hashable, Sendable {
     package func after(_ verdict: Verdict) -> AttemptHistory {
         switch verdict.outcome {
         case .retry(.refresh, _): union(.refreshed)
-        case .retry(.device, _) where verdict.effects.contains(.suspectToken): union(.keptToken)
+        case .retry where verdict.effects.contains(.keptToken): union(.keptToken)
         case .retry(.connection, _) where verdict.reason == .apnsShutdown: union(.shutdown)
         case .probeOtherEnvironment: union(.probed)
         default: self

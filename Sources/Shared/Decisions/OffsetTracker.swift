@@ -80,8 +80,13 @@ package struct OffsetTracker: Sendable {
     package mutating func finish(_ offset: Int64, epoch: UInt32) -> Bool {
         guard epoch == self.epoch, offset >= base, offset < next, !isSet(offset) else { return false }
         inFlight -= 1
-        set(offset)
-        if offset == base { advance() }
+        if offset == base {
+            // The usual case, in order: no bit needs to be set and cleared again.
+            base += 1
+            if base < next, isSet(base) { advance() }
+        } else {
+            set(offset)
+        }
         return true
     }
 

@@ -13,7 +13,11 @@ extension OutcomeTable {
         case 400: return badRequest(body.reason, reason, context)
         case 403: return forbidden(body.reason, reason, context, news)
         case 404, 405: return Verdict(.dead, reason, news.union(.alertConfiguration))
-        case 410: return token(lostAtMs: body.timestampMs ?? context.sentAtMs, context, reason, news)
+        case 410:
+            // Without a reason it may come from something in between, so the breaker watches it.
+            let doubt: Verdict.Effects = body.reason.status == 410 ? [] : .suspectToken
+            let lost = body.timestampMs ?? context.sentAtMs
+            return token(lostAtMs: lost, context, reason, news.union(doubt))
         case 413: return Verdict(.dead, reason, news)
         case 429: return throttled(body.reason, reason, context, news)
         case 400..<500:
@@ -36,8 +40,9 @@ extension OutcomeTable {
             if !context.history.contains(.probed) {
                 return Verdict(.probeOtherEnvironment, reason, .suspectToken)
             }
-            return token(lostAtMs: context.sentAtMs, context, reason)
-        case .deviceTokenNotForTopic: return token(lostAtMs: context.sentAtMs, context, reason)
+            return token(lostAtMs: context.sentAtMs, context, reason, .suspectToken)
+        case .deviceTokenNotForTopic:
+            return token(lostAtMs: context.sentAtMs, context, reason, .suspectToken)
         case .idleTimeout: return retry(.connection, context, reason, .drainConnection)
         case .missingDeviceToken, .missingTopic, .missingChannelID, .badTopic:
             return Verdict(.dead, reason, .alertConfiguration)

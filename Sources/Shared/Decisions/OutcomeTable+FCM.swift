@@ -22,7 +22,8 @@ extension OutcomeTable {
         switch body.code {
         case .thirdPartyAuth: return pause(.projectApple, .fcmThirdPartyAuth)
         case .unregistered: return token(lostAtMs: context.sentAtMs, context, .fcmUnregistered)
-        case .senderIDMismatch: return token(lostAtMs: context.sentAtMs, context, .fcmSenderIDMismatch)
+        case .senderIDMismatch:
+            return token(lostAtMs: context.sentAtMs, context, .fcmSenderIDMismatch, .suspectToken)
         default: break
         }
         switch (status, body.code) {
@@ -43,7 +44,7 @@ extension OutcomeTable {
     private static func invalidArgument(_ body: FCMErrorBody, _ context: DeliveryContext) -> Verdict {
         if body.hasAPNsError { return wrapped(body, context) }
         switch body.badField {
-        case .token: return token(lostAtMs: context.sentAtMs, context, .fcmInvalidToken)
+        case .token: return token(lostAtMs: context.sentAtMs, context, .fcmInvalidToken, .suspectToken)
         case .other: return Verdict(.dead, .fcmInvalidField)
         case .none: break
         }
@@ -52,7 +53,7 @@ extension OutcomeTable {
             // The body does not say whether the token or the payload is wrong. A payload that another token
             // accepted is not.
             if context.acceptedElsewhere {
-                return token(lostAtMs: context.sentAtMs, context, .fcmInvalidArgument)
+                return token(lostAtMs: context.sentAtMs, context, .fcmInvalidArgument, .suspectToken)
             }
             return Verdict(.dead, .fcmInvalidArgument)
         case .unspecified, .none: return Verdict(.dead, .fcmClientError)

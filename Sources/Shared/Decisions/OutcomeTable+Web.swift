@@ -10,7 +10,7 @@ extension OutcomeTable {
             // A key that others of the same origin take is not wrong: this subscription was made with another
             // one.
             if context.acceptedElsewhere {
-                return token(lostAtMs: context.sentAtMs, context, .webPushUnauthorized)
+                return token(lostAtMs: context.sentAtMs, context, .webPushUnauthorized, .suspectToken)
             }
             return pause(.origin, .webPushUnauthorized)
         case 429: return retry(.quota, context, .webPushThrottled, .gateQuota)

@@ -15,9 +15,15 @@ package enum OutcomeTable {
     ///
     /// `goAway` is the reason in the GOAWAY debug data; `none` when there was none.
     package static func classify(
-        _ fault: TransportFault, provider: Provider, goAway: APNsReason = .none
+        _ fault: TransportFault, provider: Provider, goAway: APNsReason = .none, history: AttemptHistory = []
     ) -> Verdict {
         if provider == .apns, goAway.status == 403 {
+            let isStale = goAway == .expiredProviderToken || goAway == .unrelatedKeyIDInToken
+            if isStale, fault == .unprocessed, !history.contains(.refreshed) {
+                return Verdict(
+                    .retry(.refresh, afterMs: 0), .goAwayCredential,
+                    [.drainConnection, .refreshCredential, .notAnAttempt])
+            }
             // The debug data names the credential, so the request must not wander to the next connection.
             return Verdict(
                 .pauseCredential(.credential), .goAwayCredential, [.alertCredential, .drainConnection])
@@ -39,9 +45,9 @@ package enum OutcomeTable {
     ) -> Verdict {
         if let registered = context.registeredAtMs, registered >= lostAtMs {
             if context.history.contains(.keptToken) { return Verdict(.keepToken, reason, effects) }
-            return retry(.device, context, reason, effects.union([.suspectToken, .gateToken]))
+            return retry(.device, context, reason, effects.union([.keptToken, .gateToken]))
         }
-        return Verdict(.removeToken(registeredBeforeMs: lostAtMs), reason, effects.union(.suspectToken))
+        return Verdict(.removeToken(registeredBeforeMs: lostAtMs), reason, effects)
     }
 
     static func retry(

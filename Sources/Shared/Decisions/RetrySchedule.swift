@@ -38,8 +38,8 @@ package struct RetrySchedule: Sendable {
         }
     }
 
-    /// The first wait of each back-off class, in ms. The defaults are what the providers ask for; shorter ones are
-    /// for tests and the embedded mode, whose provider is a simulator.
+    /// The first wait of each back-off class, in ms. The defaults are what the providers ask for; shorter
+    /// ones are for tests and the embedded mode, whose provider is a simulator.
     package struct Delays: Equatable, Sendable {
         /// No connection, from the second failure on.
         package var connectionMs: Int64

@@ -59,8 +59,11 @@ package struct Verdict: Equatable, Sendable {
         package static let gateQuota = Effects(rawValue: 1 << 8)
         /// Send nothing else to this token until the wait is over.
         package static let gateToken = Effects(rawValue: 1 << 9)
-        /// Counts as a refused token for the mass-invalidation breaker.
+        /// Counts for the mass-invalidation breaker: the token was refused in a way that a wrong environment,
+        /// topic or project would also explain. A token that is gone does not count, however many are.
         package static let suspectToken = Effects(rawValue: 1 << 10)
+        /// The token was registered after the provider lost it, so it is tried once more.
+        package static let keptToken = Effects(rawValue: 1 << 11)
     }
 
     package let outcome: Outcome
