@@ -114,6 +114,24 @@ import Testing
         #expect(rig.pool.connections.map(\.inFlight).allSatisfy { $0 >= 4 })
     }
 
+    @Test func aServerWithoutALimitIsHeldToOurOwn() throws {
+        var options = HTTP2ServerOptions()
+        options.maxConcurrentStreams = nil
+        var limits = PoolLimits()
+        limits.streamsMax = 7
+        limits.connectionsMax = 1
+        let rig = try Rig(options: options, limits: limits)
+        defer { rig.end() }
+        rig.scripted.handler = ScriptedServer.hold
+        for tag in 0..<UInt64(20) { #expect(rig.submit(tag)) }
+        #expect(rig.turn { rig.scripted.held.count == 7 })
+        #expect(rig.pool.snapshot.streamLimit == 7)
+        rig.scripted.handler = ScriptedServer.accept
+        rig.scripted.release()
+        #expect(rig.turn(untilOutcomes: 20))
+        #expect(rig.outcomes.failures.isEmpty)
+    }
+
     @Test func aLimitOfOneStreamDoesNotMakeThePoolOpenMoreConnections() throws {
         var options = HTTP2ServerOptions()
         options.maxConcurrentStreams = 1

@@ -136,6 +136,10 @@ final class Rig {
     func end() {
         pool.close()
         server.close()
+        // The scripts often hold the rig.
+        outcomes.onOutcome = { _ in }
+        scripted.handler = ScriptedServer.accept
+        scripted.held = []
     }
 
     func bytes(_ text: [UInt8]) -> UnsafeRawBufferPointer {

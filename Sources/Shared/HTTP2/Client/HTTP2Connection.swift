@@ -218,7 +218,9 @@ final class HTTP2Connection: IOHandler {
         }
         // Streams that end while frames are serialised: refused by a GOAWAY or reset by us.
         drainNotes()
-        if isLast, session.isOver { fail("\(peer) ended the HTTP/2 session") }
+        if isLast, session.isOver {
+            fail("\(peer) \(goAwayCode == nil ? "broke the HTTP/2 protocol" : "ended the HTTP/2 session")")
+        }
     }
 
     // MARK: Acting

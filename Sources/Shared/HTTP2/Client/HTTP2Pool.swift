@@ -142,6 +142,7 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
         }
         loop.removeTurnHandler(self)
         resolver.detach(loop: loop)
+        dirty = []
         sink = nil
     }
 

@@ -68,6 +68,7 @@ package final class HTTP2Server: IOHandler, TurnHandler {
         stopListening()
         for connection in connections { connection.close() }
         loop.removeTurnHandler(self)
+        dirty = []
         delegate = nil
     }
 

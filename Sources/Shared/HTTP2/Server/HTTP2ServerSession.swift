@@ -84,6 +84,7 @@ final class ServerStreams {
 @safe
 final class HTTP2ServerSession {
     let streams: ServerStreams
+    private let memory: NativeMemory
     private let raw: OpaquePointer
     private let header: UnsafeMutablePointer<nghttp2_nv>
     // Set once a header's name is in the compression table, so that later values refer to it by number.
@@ -91,10 +92,12 @@ final class HTTP2ServerSession {
 
     init(options: HTTP2ServerOptions) throws(TransportFailure) {
         let streams = ServerStreams(options: options)
-        guard let session = unsafe ServerCallbacks.makeSession(streams) else {
+        let memory = NativeMemory()
+        guard let session = unsafe ServerCallbacks.makeSession(streams, memory) else {
             throw TransportFailure(.outOfMemory, "nghttp2 has no memory for a session")
         }
         self.streams = streams
+        self.memory = memory
         unsafe raw = session
         unsafe header = UnsafeMutablePointer<nghttp2_nv>.allocate(capacity: ResponseHeaders.countMax + 1)
         submitFirstSettings()

@@ -6,7 +6,7 @@ internal import Glibc
 ///
 /// The context is borrowed: ``HTTP2ServerSession`` holds the ``ServerStreams`` longer than the nghttp2 session.
 enum ServerCallbacks {
-    static func makeSession(_ streams: ServerStreams) -> OpaquePointer? {
+    static func makeSession(_ streams: ServerStreams, _ memory: NativeMemory) -> OpaquePointer? {
         var callbacks: OpaquePointer?
         var option: OpaquePointer?
         var session: OpaquePointer?
@@ -24,7 +24,8 @@ enum ServerCallbacks {
         // A client that times many requests out resets many streams; that is no attack here.
         unsafe nghttp2_option_set_stream_reset_rate_limit(option, 1_000_000, 100_000)
         let context = unsafe Unmanaged.passUnretained(streams).toOpaque()
-        let result = unsafe nghttp2_session_server_new2(&session, callbacks, context, option)
+        var functions = unsafe memory.functions
+        let result = unsafe nghttp2_session_server_new3(&session, callbacks, context, option, &functions)
         return unsafe result == 0 ? session : nil
     }
 
