@@ -108,6 +108,51 @@ import Testing
         #expect(producer.fill(2..<5).filter(\.isDelivered).count == 3)
     }
 
+    @Test func whatFailedWithItsClientIsProducedAgainAsItWas() throws {
+        let broker = try EmbeddedBroker(topics: [("a", 1), ("b", 1)])
+        let producer = try producer(broker, topics: ["a", "b"])
+        let failed = FailedRecords()
+        producer.failureSink = failed
+        broker.failNext(.produce, with: [.outOfOrderSequence])
+        var headers = KafkaHeaders()
+        headers.add("peal-attempt", decimal: 2)
+        headers.add("peal-reason", text: "")
+        let key = bytes("k")
+        for number in 0..<UInt64(4) {
+            let value = bytes("v\(number)")
+            let result = key.withUnsafeBytes { key in
+                value.withUnsafeBytes {
+                    producer.produce(
+                        to: producer.topic(1), key: number == 1 ? nil : key, value: number == 2 ? nil : $0,
+                        headers: headers, timestampMs: 5000, opaque: number)
+                }
+            }
+            #expect(result == .accepted)
+        }
+        var reports: [DeliveryReport] = []
+        #expect(
+            wait(
+                until: { reports.filter(\.isDelivered).count == 4 },
+                doing: {
+                    producer.drain(into: &reports, timeoutMs: 20)
+                    if !failed.isEmpty { _ = failed.resend(to: producer) }
+                }))
+        #expect(failed.isEmpty)
+        #expect(failed.resentCount >= 1)
+        #expect(reports.filter(\.isDelivered).map(\.opaque) == [0, 1, 2, 3])
+        let collector = Collector()
+        let reader = try consumer(broker, topics: ["a", "b"], collector)
+        #expect(
+            wait(
+                until: { collector.records.count >= 4 },
+                doing: { _ = reader.poll(timeoutMs: 50, maxRecords: 10, into: collector) }))
+        #expect(collector.records.map(\.topic) == [1, 1, 1, 1])
+        #expect(collector.records.map(\.key) == [key, nil, key, key])
+        #expect(collector.records.map(\.value) == [bytes("v0"), bytes("v1"), nil, bytes("v3")])
+        #expect(collector.records.allSatisfy { $0.headers == ["peal-attempt": "2", "peal-reason": ""] })
+        reader.close(deadlineMs: 8000)
+    }
+
     @Test func aRecordThatIsTooLargeIsRefusedAtOnce() throws {
         let broker = try EmbeddedBroker(topics: [("t", 1)])
         let producer = try producer(broker)

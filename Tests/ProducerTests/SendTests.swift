@@ -123,15 +123,19 @@ private func job(_ recipient: String, _ more: String = "") -> String {
             try Reader.readAll(broker, count: 2).map(\.topic) == ["peal.jobs.urgent", "peal.jobs.urgent"])
     }
 
-    @Test func aJobForATokenIsKeyedByTheToken() throws {
+    @Test func jobsWithoutARecipientAreKeyedByWhatTheyName() throws {
         let broker = try makeBroker()
         let token = String(repeating: "ab", count: 32)
         let text =
             "{\"app\":\"shop\",\"to\":{\"token\":\"\(token)\",\"platform\":\"ios\",\"environment\":\"sandbox\"},"
             + "\"title\":\"t\"}"
-        let summary = try withFile(text) { try JobSender(settings(broker), complain: { _ in }).run([$0]) }
-        #expect(summary.confirmed == 1)
-        #expect(try Reader.readAll(broker, count: 1).map(\.key) == ["shop/\(token)"])
+        let everyone = "{\"app\":\"shop\",\"to\":{\"all\":true},\"title\":\"t\"}"
+        let audience = "{\"app\":\"shop\",\"to\":{\"topic\":\"news\"},\"title\":\"t\"}"
+        let all = [text, everyone, audience].joined(separator: "\n")
+        let summary = try withFile(all) { try JobSender(settings(broker), complain: { _ in }).run([$0]) }
+        #expect(summary.confirmed == 3)
+        let keys = try Reader.readAll(broker, count: 3).map(\.key)
+        #expect(Set(keys) == ["shop/\(token)", "shop/*", "shop/news"])
     }
 
     @Test func aJobWhoseTimeIsToComeWaitsInTheRetryTopicThatFits() throws {

@@ -109,7 +109,7 @@ package final class JobPublisher {
 /// The Kafka key of a job.
 package enum JobKey {
     /// Writes `app/recipient`, or `app/token` for a job that names a token. A broadcast, which the pipeline itself
-    /// expands, gets `app/topic` or `app/` alone.
+    /// expands, gets `app/topic` or `app/*`.
     package static func write(_ job: borrowing Job, to key: inout ByteBuffer) {
         key.clear()
         job.app.append(to: &key)
@@ -118,7 +118,7 @@ package enum JobKey {
         case .recipient, .devices: job.recipient?.append(to: &key)
         case .token: job.token?.append(to: &key)
         case .topic: job.audience?.append(to: &key)
-        case .all: break
+        case .all: key.append(byte: UInt8(ascii: "*"))
         }
     }
 }

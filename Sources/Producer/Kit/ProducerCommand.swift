@@ -1,4 +1,5 @@
 import Core
+import EventLoop
 import Glibc
 import Kafka
 package import Terminal
@@ -74,6 +75,7 @@ package enum ProducerCommand {
         let arguments = Console.arguments(for: root, version: version)
         let stop = StopFlag()
         Interruption.watch(stop)
+        Signals.ignorePipe()
         let settings: SendSettings
         do throws(UsageFailure) {
             settings = try Self.settings(arguments)

@@ -17,8 +17,9 @@ final class KafkaHandle {
 
     deinit { close(patienceMs: 3000) }
 
-    /// Destroys the client. Every message, event, list, topic and queue of it must be gone.
-    func close(patienceMs: Int) {
+    /// Destroys the client, waiting at most `patienceMs`; nil leaves it to the helper thread. Every message, event,
+    /// list, topic and queue of it must be gone.
+    func close(patienceMs: Int?) {
         guard let client = unsafe pointer else { return }
         unsafe pointer = nil
         let task = unsafe DestroyTask(client)
@@ -26,7 +27,7 @@ final class KafkaHandle {
             unsafe rd_kafka_destroy_flags(client, peal_rk_destroy_no_close())
             return
         }
-        if !task.wait(patienceMs: patienceMs) { Self.abandoned.add(1, ordering: .relaxed) }
+        if let patienceMs, !task.wait(patienceMs: patienceMs) { Self.abandoned.add(1, ordering: .relaxed) }
     }
 }
 

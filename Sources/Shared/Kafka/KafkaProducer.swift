@@ -259,7 +259,8 @@ package final class KafkaProducer {
         }
         guard inFlight == 0 else { return }
         guard let client = try? unsafe Self.makeClient(configuration) else { return }
-        release(patienceMs: 3000)
+        // The owner may be a loop: it doesn't wait for the old client's threads.
+        release(patienceMs: nil)
         handle = unsafe KafkaHandle(client)
         guard (try? open()) != nil else { return }
         counters.renewals &+= 1
@@ -324,7 +325,7 @@ package final class KafkaProducer {
         release(patienceMs: 3000)
     }
 
-    private func release(patienceMs: Int) {
+    private func release(patienceMs: Int?) {
         for index in unsafe handles.indices { unsafe rd_kafka_topic_destroy(handles[index]) }
         unsafe handles.removeAll()
         if let queue = unsafe queue {

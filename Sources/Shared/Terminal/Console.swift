@@ -79,7 +79,8 @@ package enum Console {
 
     /// Prints what is wrong with the command line and exits with 64.
     package static func failUsage(_ failure: UsageFailure, of command: Command) -> Never {
-        complain("\(command.name): \(failure.message)")
+        let isNamed = failure.message.hasPrefix(command.name)
+        complain(isNamed ? failure.message : "\(command.name): \(failure.message)")
         exit(UsageFailure.exitCode)
     }
 }
