@@ -188,9 +188,9 @@ extension RedisClient {
         if let connectTimer { loop.cancel(connectTimer) }
         connectTimer = nil
         state = .ready
-        sent = 0
+        pipeline.sent = 0
         readySinceMs = loop.nowMs
-        statistics.connects &+= 1
+        pipeline.statistics.connects &+= 1
         handler?.redisConnected()
     }
 
@@ -212,11 +212,11 @@ extension RedisClient {
         state = .waiting
         lastFailure = failure
         if wasReady {
-            statistics.disconnects &+= 1
+            pipeline.statistics.disconnects &+= 1
             // A connection that served for a while earns a quick second one.
             if loop.nowMs &- readySinceMs > 5_000 { failuresInRow = 0 }
         } else {
-            statistics.connectFailures &+= 1
+            pipeline.statistics.connectFailures &+= 1
         }
         connectTimer = loop.schedule(
             afterMs: nextPauseMs(), tag: TimerTag.reconnect.rawValue, handler: self)
@@ -227,7 +227,7 @@ extension RedisClient {
 
     private func failureAfterLoss(_ failure: RedisFailure, wasReady: Bool) {
         let (touched, untouched) = entriesSent(wasReady: wasReady)
-        sent = 0
+        pipeline.sent = 0
         let unknown = failure.code == .timedOut ? failure : RedisFailure(.connectionLost, failure.message)
         failEntries(count: touched, unknown)
         guard options.whenDisconnected == .refuse else { return }
@@ -236,9 +236,10 @@ extension RedisClient {
 
     /// How many commands the server may have seen, and how many it can't have.
     private func entriesSent(wasReady: Bool) -> (touched: Int, untouched: Int) {
-        guard wasReady else { return (0, ring.count) }
-        let touched = ring.countCovering(sent)
-        return (touched, ring.count - touched)
+        let all = pipeline.ring.count
+        guard wasReady else { return (0, all) }
+        let touched = pipeline.ring.countCovering(pipeline.sent)
+        return (touched, all - touched)
     }
 
     private func nextPauseMs() -> UInt64 {

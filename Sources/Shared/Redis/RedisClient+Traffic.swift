@@ -32,10 +32,11 @@ extension RedisClient: IOHandler {
                 greeting.bytes.consume(taken)
             }
         case .ready, .retiring:
-            while sent < buffer.count, !connection.isBlocked {
-                let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer.bytes.bytes[sent...])
+            while pipeline.unsent > 0, !connection.isBlocked {
+                let sent = pipeline.sent
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: pipeline.buffer.bytes.bytes[sent...])
                 guard let taken = unsafe send(rest, on: connection) else { return }
-                sent += taken
+                pipeline.sent += taken
             }
         default: break
         }
@@ -69,7 +70,7 @@ extension RedisClient: IOHandler {
     private func sendOnce(_ bytes: UnsafeRawBufferPointer, on connection: RedisConnection) -> Int? {
         let taken = unsafe Socket.send(connection.descriptor, bytes)
         if taken > 0 {
-            statistics.bytesOut &+= UInt64(taken)
+            pipeline.statistics.bytesOut &+= UInt64(taken)
             return taken
         }
         if Socket.wouldBlock(taken) {
@@ -92,7 +93,7 @@ extension RedisClient: IOHandler {
             guard let count = receiveOnce(connection), self.connection === connection else { return }
             if count < ReceiveBuffer.size { break }
         }
-        if case .retiring(let failure) = state, self.connection === connection { drop(failure) }
+        if case .retiring = state, self.connection === connection, let retirement { drop(retirement) }
     }
 
     /// Reads once; nil when the connection is no more.
@@ -116,7 +117,7 @@ extension RedisClient: IOHandler {
             drop(RedisFailure(.connectionLost, text))
             return nil
         }
-        statistics.bytesIn &+= UInt64(count)
+        pipeline.statistics.bytesIn &+= UInt64(count)
         let isAlive = connection.tls.map { decrypt($0, connection) } ?? parse(count, connection)
         return isAlive ? count : nil
     }
@@ -183,55 +184,42 @@ extension RedisClient: IOHandler {
     }
 
     private func take(_ reply: RedisReplyView) {
-        guard let entry = ring.first, sent >= entry.length else {
+        let isError = reply.type == .error
+        if isError, reissueIfScriptIsForgotten(reply) { return }
+        guard let entry = pipeline.takeAnswered() else {
             drop(RedisFailure(.protocolBroken, "\(options.endpoint) answers what wasn't asked"))
             return
         }
-        if reply.type == .error, reissueIfScriptIsForgotten(entry, reply) { return }
-        _ = ring.popFirst()
-        buffer.bytes.consume(entry.length)
-        sent -= entry.length
         guard entry.origin != .own else { return }
-        guard reply.type != .error else {
+        guard !isError else {
             takeError(entry, reply)
             return
         }
-        statistics.replies &+= 1
+        pipeline.statistics.replies &+= 1
         failuresInRow = 0
         handler?.redisReply(entry.tag, reply)
     }
 
     private func takeError(_ entry: CommandEntry, _ reply: RedisReplyView) {
-        statistics.errorReplies &+= 1
+        pipeline.statistics.errorReplies &+= 1
         let failure = unsafe RedisFailure(.ofErrorReply(reply.bytes), reply.text)
         if failure.code == .readOnly || failure.code == .masterDown, case .ready = state {
-            state = .retiring(failure)
+            state = .retiring
+            retirement = failure
         }
         handler?.redisFailed(entry.tag, failure)
     }
 
     /// Loads the oldest command's script and issues that command again behind it; once.
-    private func reissueIfScriptIsForgotten(_ entry: CommandEntry, _ reply: RedisReplyView) -> Bool {
-        guard entry.origin == .caller, unsafe RedisFailure.Code.ofErrorReply(reply.bytes) == .noScript else {
-            return false
-        }
-        let command = unsafe Array(buffer.bytes.bytes.prefix(entry.length))
+    private func reissueIfScriptIsForgotten(_ reply: RedisReplyView) -> Bool {
+        guard let entry = pipeline.ring.first, entry.origin == .caller, pipeline.sent >= entry.length,
+            unsafe RedisFailure.Code.ofErrorReply(reply.bytes) == .noScript
+        else { return false }
+        let command = pipeline.oldestCommand()
         guard let script = options.scripts.first(where: { command.contains($0.callPrefix) }) else {
             return false
         }
-        statistics.scriptReloads &+= 1
-        _ = ring.popFirst()
-        buffer.bytes.consume(entry.length)
-        sent -= entry.length
-        let start = buffer.count
-        buffer.encodeLoad(script)
-        let tag = RedisTag(kind: 0, value: 0)
-        ring.append(
-            CommandEntry(tag: tag, deadlineMs: entry.deadlineMs, length: buffer.count - start, origin: .own))
-        buffer.bytes.append(array: command)
-        ring.append(
-            CommandEntry(
-                tag: entry.tag, deadlineMs: entry.deadlineMs, length: command.count, origin: .reissued))
+        pipeline.reissue(command, of: entry, after: script)
         return true
     }
 }

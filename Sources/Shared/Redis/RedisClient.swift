@@ -22,7 +22,7 @@ package final class RedisClient {
         case greeting
         case ready
         /// Ready, but the server was demoted: takes the replies still due, then connects again.
-        case retiring(RedisFailure)
+        case retiring
         case waiting
         case closed
     }
@@ -32,20 +32,20 @@ package final class RedisClient {
     /// The options given.
     package let options: RedisClientOptions
     /// Counters since the start.
-    package internal(set) var statistics = RedisStatistics()
+    package var statistics: RedisStatistics { pipeline.statistics }
     /// Why the last connection or attempt ended; nil while there was none.
     package internal(set) var lastFailure: RedisFailure?
 
     let loop: EventLoop
     var handler: (any RedisReplyHandler)?
     var state = State.idle
-    var buffer = RedisCommandBuffer(capacity: 16 << 10)
-    /// How many of the buffer's bytes were sent.
-    var sent = 0
-    var ring = CommandRing()
+    var pipeline = CommandPipeline()
+    let bounds: RedisClientBounds
     let receiveBuffer = ReceiveBuffer()
     var connection: RedisConnection?
     var tlsContext: TLSContext?
+    /// Why the connection is retiring.
+    var retirement: RedisFailure?
     var greeting = RedisCommandBuffer(capacity: 1024)
     var greetingSteps: [GreetingStep] = []
     var lookups: Inbox<HostLookup>
@@ -61,6 +61,8 @@ package final class RedisClient {
         self.loop = loop
         self.options = options
         self.handler = handler
+        bounds = RedisClientBounds(
+            maximumInFlight: options.maximumInFlight, maximumBufferedBytes: options.maximumBufferedBytes)
         lookups = Inbox(waker: loop.waker)
     }
 
@@ -76,10 +78,10 @@ package final class RedisClient {
     package var isReady: Bool { if case .ready = state { true } else { false } }
 
     /// Commands without a reply.
-    package var inFlight: Int { ring.count }
+    package var inFlight: Int { pipeline.ring.count }
 
     /// Bytes of commands without a reply.
-    package var bufferedBytes: Int { buffer.count }
+    package var bufferedBytes: Int { pipeline.buffer.count }
 
     /// Takes one command, which `encode` appends to the buffer.
     ///
@@ -88,41 +90,21 @@ package final class RedisClient {
     package func issue(
         _ tag: RedisTag, _ encode: (inout RedisCommandBuffer) -> Void
     ) -> RedisFailure.Code? {
-        if let refusal = refusal() { return refusal }
-        let start = buffer.count
-        let begun = buffer.commands
-        encode(&buffer)
-        guard buffer.commands == begun &+ 1, buffer.isComplete else {
-            buffer.bytes.truncate(to: start)
-            return .malformed
-        }
-        let deadline = loop.nowMs &+ options.timeoutMs
-        ring.append(
-            CommandEntry(tag: tag, deadlineMs: deadline, length: buffer.count - start, origin: .caller))
-        statistics.commands &+= 1
-        if deadlineTimer == nil { armDeadline(afterMs: options.timeoutMs) }
-        if isReady, buffer.count - sent > Self.flushThreshold { flush() }
-        return nil
-    }
-
-    private func refusal() -> RedisFailure.Code? {
         switch state {
         case .ready: break
         case .closed: return .closed
         default:
             guard options.whenDisconnected == .hold else {
-                statistics.refusedUnavailable &+= 1
+                pipeline.statistics.refusedUnavailable &+= 1
                 return .unavailable
             }
         }
-        if ring.count >= options.maximumInFlight {
-            statistics.refusedInFlight &+= 1
-            return .tooManyInFlight
+        let deadlineMs = loop.nowMs &+ options.timeoutMs
+        if let refusal = pipeline.append(tag, deadlineMs: deadlineMs, options: bounds, encode) {
+            return refusal
         }
-        if buffer.count >= options.maximumBufferedBytes {
-            statistics.refusedBuffer &+= 1
-            return .bufferFull
-        }
+        if deadlineTimer == nil { armDeadline(afterMs: options.timeoutMs) }
+        if pipeline.unsent > Self.flushThreshold, isReady { flush() }
         return nil
     }
 
@@ -134,7 +116,7 @@ package final class RedisClient {
         cancelTimers()
         loop.removeTurnHandler(self)
         loop.removeWakeHandler(self)
-        failEntries(count: ring.count, RedisFailure(.closed, "the Redis client was closed"))
+        failEntries(count: pipeline.ring.count, RedisFailure(.closed, "the Redis client was closed"))
         handler = nil
     }
 
@@ -152,8 +134,7 @@ package final class RedisClient {
     /// Fails the oldest `count` commands. The handler may issue further ones meanwhile; they come behind.
     func failEntries(count: Int, _ failure: RedisFailure) {
         for _ in 0..<count {
-            guard let entry = ring.popFirst() else { return }
-            buffer.bytes.consume(min(entry.length, buffer.count))
+            guard let entry = pipeline.takeFailed() else { return }
             if entry.origin != .own { handler?.redisFailed(entry.tag, failure) }
         }
     }
@@ -193,15 +174,15 @@ extension RedisClient: TimerHandler {
     }
 
     private func checkDeadline() {
-        guard let first = ring.first else { return }
+        guard let first = pipeline.ring.first else { return }
         // The process may have been stopped: the reply may be waiting in the socket.
         if first.deadlineMs <= loop.nowMs, case .ready = state { receive() }
-        guard let first = ring.first else { return }
+        guard let first = pipeline.ring.first else { return }
         guard first.deadlineMs <= loop.nowMs else {
             if deadlineTimer == nil { armDeadline(afterMs: first.deadlineMs - loop.nowMs) }
             return
         }
-        statistics.timeouts &+= 1
+        pipeline.statistics.timeouts &+= 1
         switch state {
         case .ready, .retiring:
             let seconds = Double(options.timeoutMs) / 1000
@@ -209,17 +190,15 @@ extension RedisClient: TimerHandler {
         default:
             failHeldPastDeadline()
         }
-        if let next = ring.first, deadlineTimer == nil {
+        if let next = pipeline.ring.first, deadlineTimer == nil {
             armDeadline(afterMs: next.deadlineMs > loop.nowMs ? next.deadlineMs - loop.nowMs : 1)
         }
     }
 
     private func failHeldPastDeadline() {
-        var due = 0
         let failure = RedisFailure(.unavailable, "no connection to \(options.endpoint) within the deadline")
-        while let first = ring.first, first.deadlineMs <= loop.nowMs, due < ring.count + 1 {
+        while let first = pipeline.ring.first, first.deadlineMs <= loop.nowMs {
             failEntries(count: 1, failure)
-            due += 1
         }
     }
 }

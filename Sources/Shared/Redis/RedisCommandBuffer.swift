@@ -35,9 +35,7 @@ package struct RedisCommandBuffer: ~Copyable {
 
     /// Begins a command of `arguments` arguments, its name included.
     @inlinable package mutating func begin(_ arguments: Int) {
-        bytes.append(byte: UInt8(ascii: "*"))
-        bytes.append(decimal: Int64(arguments))
-        endLine()
+        appendLine(UInt8(ascii: "*"), arguments)
         begun &+= 1
         owed = arguments
     }
@@ -52,61 +50,72 @@ package struct RedisCommandBuffer: ~Copyable {
 
     /// Appends an argument known at compile time.
     @inlinable package mutating func argument(_ text: StaticString) {
-        beginBulk(text.utf8CodeUnitCount)
-        bytes.append(text)
-        endLine()
+        unsafe appendBulk(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     /// Appends an argument.
     @inlinable package mutating func argument(bytes argument: UnsafeRawBufferPointer) {
-        beginBulk(argument.count)
-        unsafe bytes.append(argument)
-        endLine()
+        unsafe appendBulk(argument)
     }
 
     /// Appends an argument.
     @inlinable package mutating func argument(array: [UInt8]) {
-        beginBulk(array.count)
-        bytes.append(array: array)
-        endLine()
+        unsafe array.withUnsafeBytes { unsafe appendBulk($0) }
     }
 
     /// Appends an argument; for cold paths.
     package mutating func argument(text: String) {
-        beginBulk(text.utf8.count)
-        bytes.append(text: text)
-        endLine()
+        var copy = text
+        copy.withUTF8 { unsafe appendBulk(UnsafeRawBufferPointer($0)) }
     }
 
     /// Appends a number as an argument.
     @inlinable package mutating func argument(decimal value: Int64) {
         scratch.clear()
         scratch.append(decimal: value)
-        appendScratch()
+        unsafe appendBulk(scratch.bytes)
     }
 
     /// Appends one argument that `build` puts together from pieces.
     @inlinable package mutating func argument(build: (inout ByteBuffer) -> Void) {
         scratch.clear()
         build(&scratch)
-        appendScratch()
+        unsafe appendBulk(scratch.bytes)
     }
 
-    @inlinable mutating func appendScratch() {
-        beginBulk(scratch.count)
-        unsafe bytes.append(scratch.bytes)
-        endLine()
-    }
-
-    @inlinable mutating func beginBulk(_ length: Int) {
+    /// Appends `$<length>`, the bytes, and their line ends in one go.
+    @usableFromInline mutating func appendBulk(_ payload: UnsafeRawBufferPointer) {
         owed &-= 1
-        bytes.append(byte: UInt8(ascii: "$"))
-        bytes.append(decimal: Int64(length))
-        endLine()
+        unsafe bytes.appendWith(minimum: payload.count + 26) { room in
+            let at = unsafe Self.writeLine(UInt8(ascii: "$"), payload.count, room)
+            unsafe UnsafeMutableRawBufferPointer(rebasing: room[at...]).copyMemory(from: payload)
+            unsafe room[at + payload.count] = 13
+            unsafe room[at + payload.count + 1] = 10
+            return at + payload.count + 2
+        }
     }
 
-    @inlinable mutating func endLine() {
-        bytes.append(byte: 13)
-        bytes.append(byte: 10)
+    @usableFromInline mutating func appendLine(_ mark: UInt8, _ number: Int) {
+        unsafe bytes.appendWith(minimum: 24) { unsafe Self.writeLine(mark, number, $0) }
+    }
+
+    /// Writes the mark, the number, which isn't negative, and the line's end; gives the bytes written.
+    private static func writeLine(_ mark: UInt8, _ number: Int, _ room: UnsafeMutableRawBufferPointer) -> Int
+    {
+        var digits = 1
+        var bound = 10
+        while number >= bound, digits < 18 {
+            digits += 1
+            bound *= 10
+        }
+        unsafe room[0] = mark
+        var rest = number
+        for at in stride(from: digits, to: 0, by: -1) {
+            unsafe room[at] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        }
+        unsafe room[digits + 1] = 13
+        unsafe room[digits + 2] = 10
+        return digits + 3
     }
 }

@@ -14,7 +14,8 @@ final class ReplyParser {
 
     private let reader: UnsafeMutablePointer<redisReader>
     private let functions: UnsafeMutablePointer<redisReplyObjectFunctions>
-    private let arena: ReplyArena
+    // A value behind a pointer: the callbacks reach it without the runtime's checks for overlapping access.
+    private let arena: UnsafeMutablePointer<ReplyArena>
 
     /// Makes a parser at the beginning of a stream; nil when memory is short.
     init?() {
@@ -22,38 +23,45 @@ final class ReplyParser {
         unsafe functions.initialize(
             to: redisReplyObjectFunctions(
                 createString: { task, text, length in
-                    unsafe ReplyParser.arena(of: task)?.appendText(task, text, length)
+                    unsafe ReplyParser.arena(of: task)?.pointee.appendText(task, text, length)
                 },
                 createArray: { task, count in
-                    unsafe ReplyParser.arena(of: task)?.appendArray(task, Int(count))
+                    unsafe ReplyParser.arena(of: task)?.pointee.appendArray(task, Int(count))
                 },
-                createInteger: { task, value in unsafe ReplyParser.arena(of: task)?.appendInteger(value) },
-                createNil: { task in unsafe ReplyParser.arena(of: task)?.appendNull() },
+                createInteger: { task, value in
+                    unsafe ReplyParser.arena(of: task)?.pointee.appendInteger(value)
+                },
+                createNil: { task in unsafe ReplyParser.arena(of: task)?.pointee.appendNull() },
                 freeObject: { _ in }))
         guard let made = unsafe redisReaderCreateWithFunctions(functions) else {
             unsafe functions.deallocate()
             return nil
         }
         unsafe reader = unsafe made
-        arena = ReplyArena()
+        unsafe arena = UnsafeMutablePointer<ReplyArena>.allocate(capacity: 1)
+        unsafe arena.initialize(to: ReplyArena())
         // 0 keeps the reader's buffer instead of allocating it anew after every large batch.
         unsafe reader.pointee.maxbuf = 0
-        unsafe reader.pointee.privdata = unsafe Unmanaged.passUnretained(arena).toOpaque()
+        unsafe reader.pointee.privdata = UnsafeMutableRawPointer(arena)
     }
 
     deinit {
         unsafe redisReaderFree(reader)
         unsafe functions.deallocate()
+        unsafe arena.deinitialize(count: 1)
+        unsafe arena.deallocate()
     }
 
-    private static func arena(of task: UnsafePointer<redisReadTask>?) -> ReplyArena? {
+    private static func arena(of task: UnsafePointer<redisReadTask>?) -> UnsafeMutablePointer<ReplyArena>? {
         guard let context = unsafe task?.pointee.privdata else { return nil }
-        return unsafe Unmanaged<ReplyArena>.fromOpaque(context).takeUnretainedValue()
+        return unsafe context.assumingMemoryBound(to: ReplyArena.self)
     }
 
     /// Takes bytes of the stream; false when the peer broke the protocol or a bound.
     func feed(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard !arena.isOverfull, unsafe reader.pointee.len < Self.maximumReplyBytes else { return false }
+        guard unsafe !arena.pointee.isOverfull, unsafe reader.pointee.len < Self.maximumReplyBytes else {
+            return false
+        }
         let text = unsafe bytes.assumingMemoryBound(to: CChar.self)
         return unsafe redisReaderFeed(reader, text.baseAddress, bytes.count) == REDIS_OK
     }
@@ -67,16 +75,16 @@ final class ReplyParser {
 
     /// Reads the next whole reply, which `reply` then shows until the following call.
     func next() -> Step {
-        if arena.isFinished { arena.clear() }
+        if unsafe arena.pointee.isFinished { unsafe arena.pointee.clear() }
         var root: UnsafeMutableRawPointer?
         guard unsafe redisReaderGetReply(reader, &root) == REDIS_OK else { return .broken }
         guard unsafe root != nil else { return .wantsMore }
-        arena.isFinished = true
+        unsafe arena.pointee.isFinished = true
         return .reply
     }
 
     /// The reply that `next` read.
-    var reply: RedisReplyView { arena.view }
+    var reply: RedisReplyView { unsafe arena.pointee.view }
 
     /// What the reader says about a broken stream.
     var failureText: String {
@@ -88,7 +96,7 @@ final class ReplyParser {
 
 /// The elements of the reply being read.
 @safe
-private final class ReplyArena {
+private struct ReplyArena: ~Copyable {
     private var nodes: UnsafeMutablePointer<ReplyNode>
     private var used = 0
     private var room = 256
@@ -99,7 +107,7 @@ private final class ReplyArena {
     init() { unsafe nodes = UnsafeMutablePointer<ReplyNode>.allocate(capacity: 256) }
     deinit { unsafe nodes.deallocate() }
 
-    func clear() {
+    mutating func clear() {
         used = 0
         bytes.clear(keepingAtMost: 1 << 20)
         isFinished = false
@@ -112,7 +120,7 @@ private final class ReplyArena {
     }
 
     /// Appends a node. hiredis wants an object that isn't null and never looks into it: the node's number.
-    private func append(
+    private mutating func append(
         _ type: RedisReplyType, number: Int64 = 0, offset: Int = 0, length: Int = 0
     ) -> UnsafeMutableRawPointer? {
         if used == room { grow() }
@@ -122,7 +130,7 @@ private final class ReplyArena {
         return unsafe UnsafeMutableRawPointer(bitPattern: used)
     }
 
-    private func grow() {
+    private mutating func grow() {
         let more = UnsafeMutablePointer<ReplyNode>.allocate(capacity: room * 2)
         unsafe more.update(from: nodes, count: used)
         unsafe nodes.deallocate()
@@ -130,11 +138,14 @@ private final class ReplyArena {
         room *= 2
     }
 
-    func appendNull() -> UnsafeMutableRawPointer? { unsafe append(.null) }
+    mutating func appendNull() -> UnsafeMutableRawPointer? { unsafe append(.null) }
 
-    func appendInteger(_ value: Int64) -> UnsafeMutableRawPointer? { unsafe append(.integer, number: value) }
+    mutating func appendInteger(_ value: Int64) -> UnsafeMutableRawPointer? {
+        unsafe append(.integer, number: value)
+    }
 
-    func appendArray(_ task: UnsafePointer<redisReadTask>?, _ count: Int) -> UnsafeMutableRawPointer? {
+    mutating func appendArray(_ task: UnsafePointer<redisReadTask>?, _ count: Int) -> UnsafeMutableRawPointer?
+    {
         if let parent = unsafe task?.pointee.parent?.pointee.obj {
             let number = Int(bitPattern: parent)
             if number > 0, number <= used { unsafe nodes[number - 1].isNested = true }
@@ -142,7 +153,7 @@ private final class ReplyArena {
         return unsafe append(.array, number: Int64(max(0, count)))
     }
 
-    func appendText(
+    mutating func appendText(
         _ task: UnsafePointer<redisReadTask>?, _ text: UnsafeMutablePointer<CChar>?, _ length: Int
     ) -> UnsafeMutableRawPointer? {
         guard length >= 0, bytes.count + length <= ReplyParser.maximumReplyBytes else {

@@ -54,10 +54,12 @@ package struct DeviceView {
             unsafe out.append(stored)
             return
         }
-        out.reserve(stored.count * 2)
-        for index in 0..<stored.count {
-            unsafe out.append(byte: Hex.digit(stored[index] >> 4))
-            unsafe out.append(byte: Hex.digit(stored[index]))
+        unsafe out.appendWith(minimum: stored.count * 2) { room in
+            for index in 0..<stored.count {
+                unsafe room[index * 2] = unsafe Hex.digit(stored[index] >> 4)
+                unsafe room[index * 2 + 1] = unsafe Hex.digit(stored[index])
+            }
+            return stored.count * 2
         }
     }
 
