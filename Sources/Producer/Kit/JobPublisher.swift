@@ -31,7 +31,8 @@ package final class JobPublisher {
     private var scheduledCount: Int64
     private let laneTopics: [String]
 
-    /// Publishes through a producer that was made for `topics(names:tiers:)`; `seed` comes from the random source.
+    /// Publishes through a producer that was made for `topics(names:tiers:)`; `seed` comes from the random
+    /// source.
     package init(
         producer: KafkaProducer, names: TopicNames = TopicNames(), tiers: [RetryTier] = RetryTier.standard,
         seed: UInt64
@@ -56,8 +57,8 @@ package final class JobPublisher {
     /// The id that the last published job went out with.
     package var lastID: UnsafeRawBufferPointer { unsafe id.bytes }
 
-    /// Publishes one job to a lane (an index of `TopicNames.lanes`), or, when its time is still to come, to the retry
-    /// topic that fits. `opaque` comes back in the delivery report.
+    /// Publishes one job to a lane (an index of `TopicNames.lanes`), or, when its time is still to come, to
+    /// the retry topic that fits. `opaque` comes back in the delivery report.
     package func publish(_ job: borrowing Job, lane: Int, opaque: UInt64, nowMs: Int64) -> Answer {
         JobKey.write(job, to: &key)
         let bytes: UnsafeRawBufferPointer
@@ -108,8 +109,8 @@ package final class JobPublisher {
 
 /// The Kafka key of a job.
 package enum JobKey {
-    /// Writes `app/recipient`, or `app/token` for a job that names a token. A broadcast, which the pipeline itself
-    /// expands, gets `app/topic` or `app/*`.
+    /// Writes `app/recipient`, or `app/token` for a job that names a token. A broadcast, which the pipeline
+    /// itself expands, gets `app/topic` or `app/*`.
     package static func write(_ job: borrowing Job, to key: inout ByteBuffer) {
         key.clear()
         job.app.append(to: &key)

@@ -2,8 +2,8 @@ import Glibc
 
 /// Finds the jobs in a stream of bytes: one a line (NDJSON), or the elements of one JSON array.
 ///
-/// A value without I/O: it is shown a growing buffer and names ranges in it. Which of the two forms it is, the first
-/// character decides.
+/// A value without I/O: it is shown a growing buffer and names ranges in it. Which of the two forms it is,
+/// the first character decides.
 struct JobSplitter {
     /// What comes next.
     enum Step: Equatable {

@@ -37,10 +37,12 @@ package enum ProducerCommand {
             Option("quiet", short: "q", help: "Show no progress and no summary."),
         ],
         details: """
-            The input is one job a line (NDJSON) or one JSON array of jobs. A job without an id gets a ULID. A job whose
-            send_at is still to come waits in a retry topic. Ctrl-C ends cleanly and tells how many jobs are confirmed.
+            The input is one job a line (NDJSON) or one JSON array of jobs. A job without an id gets a ULID. A
+            job whose send_at is still to come waits in a retry topic. Ctrl-C ends cleanly and tells how many
+            jobs are confirmed.
 
-            Exit codes: 0 all confirmed, 1 some are not or the input is bad, 64 wrong call, 69 no broker, 130 interrupted.
+            Exit codes: 0 all confirmed, 1 some are not or the input is bad, 64 wrong call, 69 no broker,
+            130 interrupted.
             """)
 
     /// The whole command.

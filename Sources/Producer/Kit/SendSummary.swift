@@ -37,7 +37,8 @@ package struct SendSummary: Sendable, Equatable {
         elapsedMs > 0 ? Double(isDryRun ? published : confirmed) * 1000 / Double(elapsedMs) : 0
     }
 
-    /// The process's exit code: 0 when everything that was published is confirmed, 130 after an interrupt, else 1.
+    /// The process's exit code: 0 when everything that was published is confirmed, 130 after an interrupt,
+    /// else 1.
     package var exitCode: Int32 {
         if failed > 0 || unconfirmed > 0 || stoppedAt != nil { return 1 }
         return isInterrupted ? 130 : 0

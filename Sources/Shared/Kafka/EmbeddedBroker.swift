@@ -3,9 +3,9 @@ import Synchronization
 
 /// A Kafka stand-in inside this process: librdkafka's mock cluster.
 ///
-/// - For development and tests: in memory, loopback only, at most 5 MiB or 100,000 batches a partition (older ones
-///   are dropped silently), no TLS, no admin calls, no real transactions. Every client of one group must name the
-///   same assignment strategy: another one aborts the process.
+/// - For development and tests: in memory, loopback only, at most 5 MiB or 100,000 batches a partition (older
+///   ones are dropped silently), no TLS, no admin calls, no real transactions. Every client of one group must
+///   name the same assignment strategy: another one aborts the process.
 /// - Threading: any thread. Other processes on the machine can connect.
 /// - Ownership: ends the cluster in `stop` or `deinit`.
 @safe
@@ -108,7 +108,8 @@ package final class EmbeddedBroker: Sendable {
         }
     }
 
-    /// The next request of that kind at the broker is answered after `delayMs`, with the code (`none` = success).
+    /// The next request of that kind at the broker is answered after `delayMs`, with the code (`none` =
+    /// success).
     package func delayNext(
         _ request: Request, broker: Int32 = 1, delayMs: Int, with code: KafkaErrorCode = .none
     ) {

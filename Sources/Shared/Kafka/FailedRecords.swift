@@ -6,11 +6,11 @@ package protocol KafkaFailureSink: AnyObject {
     func kafkaFailed(_ record: borrowing KafkaRecord, _ report: DeliveryReport)
 }
 
-/// Keeps copies of the records that failed because the producer's client had to be replaced, in their order, and
-/// produces them again.
+/// Keeps copies of the records that failed because the producer's client had to be replaced, in their order,
+/// and produces them again.
 ///
-/// Until `isEmpty` nothing else should be produced, so that one key's records stay in order. Bounded by what the
-/// producer can have under way. One owner thread: the producer's.
+/// Until `isEmpty` nothing else should be produced, so that one key's records stay in order. Bounded by what
+/// the producer can have under way. One owner thread: the producer's.
 @safe
 package final class FailedRecords: KafkaFailureSink {
     private struct Entry {

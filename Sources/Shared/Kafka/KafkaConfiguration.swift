@@ -2,8 +2,8 @@ import CRdkafka
 
 /// The properties of one Kafka client, in the order they are applied.
 ///
-/// Starts from Peal's defaults; `apply` puts the user's own on top. A few properties belong to Peal because its
-/// guarantees depend on them: setting one is refused with its name.
+/// Starts from Peal's defaults; `apply` puts the user's own on top. A few properties belong to Peal because
+/// its guarantees depend on them: setting one is refused with its name.
 package struct KafkaConfiguration: Sendable {
     /// One property, by librdkafka's name.
     package struct Property: Hashable, Sendable {
@@ -39,9 +39,9 @@ package struct KafkaConfiguration: Sendable {
                 ("enable.partition.eof", "false"), ("auto.offset.reset", "earliest"),
                 ("session.timeout.ms", "30000"), ("heartbeat.interval.ms", "3000"),
                 ("max.poll.interval.ms", "300000"),
-                // librdkafka 2.0.2 looks at a full queue only once a second, so these are also the most records and
-                // bytes a second that a consumer with a backlog gets. Lower them to save memory (about 400 bytes a
-                // waiting record beside its own).
+                // librdkafka 2.0.2 looks at a full queue only once a second, so these are also the most
+                // records and bytes a second that a consumer with a backlog gets. Lower them to save memory
+                // (about 400 bytes a waiting record beside its own).
                 ("queued.min.messages", "100000"), ("queued.max.messages.kbytes", "49152"),
                 ("fetch.wait.max.ms", "100"),
                 ("fetch.min.bytes", "1"), ("fetch.message.max.bytes", "1048576"),

@@ -2,10 +2,12 @@ import CRdkafka
 
 /// Hears what happens to a consumer's partitions, on the thread that polls, between records.
 package protocol KafkaConsumerDelegate: KafkaObserver {
-    /// The partitions are this consumer's from now on. No record of them has been given out yet; it may pause them.
+    /// The partitions are this consumer's from now on. No record of them has been given out yet; it may pause
+    /// them.
     func kafkaAssigned(_ partitions: [TopicPartition])
-    /// The partitions are about to be given up. Drain what is in flight within a third of the session timeout and
-    /// commit; after the return the partitions belong to others. When `lost` they do already: don't commit.
+    /// The partitions are about to be given up. Drain what is in flight within a third of the session timeout
+    /// and commit; after the return the partitions belong to others. When `lost` they do already: don't
+    /// commit.
     func kafkaRevoked(_ partitions: [TopicPartition], lost: Bool)
     /// A commit that didn't wait was answered.
     func kafkaCommitted(_ results: [CommitResult])
@@ -18,8 +20,8 @@ extension KafkaConsumerDelegate {
 /// A member of a consumer group.
 ///
 /// - Threading: one owner thread makes all calls; only `waker` may be used from others.
-/// - Guarantees: commits only what it is told to, resumes only what it paused, gives a partition up only after the
-///   delegate returned.
+/// - Guarantees: commits only what it is told to, resumes only what it paused, gives a partition up only
+///   after the delegate returned.
 /// - Why the event API: the batch-consume calls of librdkafka 2.0.2 lose and repeat records around a pause.
 @safe
 package final class KafkaConsumer {
@@ -103,9 +105,9 @@ package final class KafkaConsumer {
 
     /// Gives up to `maxRecords` records to the sink; waits at most `timeoutMs` for the first.
     ///
-    /// Call it at least once a second, also when everything is paused: that keeps the membership. A rebalance ends
-    /// the call early. To hold back for less than a second, just don't call: a pause throws away all that was fetched
-    /// ahead.
+    /// Call it at least once a second, also when everything is paused: that keeps the membership. A rebalance
+    /// ends the call early. To hold back for less than a second, just don't call: a pause throws away all
+    /// that was fetched ahead.
     /// - Returns: how many records were given.
     package func poll<Sink: KafkaRecordSink>(timeoutMs: Int, maxRecords: Int, into sink: Sink) -> Int {
         guard let queue = unsafe queue else { return 0 }
@@ -194,7 +196,8 @@ package final class KafkaConsumer {
         paused.formUnion(fresh)
     }
 
-    /// Fetches the partitions again. One that isn't paused is left alone: librdkafka 2.0.2 would re-deliver it.
+    /// Fetches the partitions again. One that isn't paused is left alone: librdkafka 2.0.2 would re-deliver
+    /// it.
     package func resume(_ partitions: some Collection<TopicPartition>) {
         let held = partitions.filter { paused.contains($0) }
         guard !held.isEmpty else { return }

@@ -35,7 +35,8 @@ package struct KafkaErrorCode: Hashable, Sendable, CustomStringConvertible {
     /// librdkafka's sentence for it.
     package var description: String { unsafe String(cString: rd_kafka_err2str(native)) }
 
-    /// Whether a record failed so only because its client had to be replaced: produced again, it goes through.
+    /// Whether a record failed so only because its client had to be replaced: produced again, it goes
+    /// through.
     package var meansClientReplaced: Bool {
         let codes = [
             RD_KAFKA_RESP_ERR__PURGE_QUEUE, RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, RD_KAFKA_RESP_ERR__FATAL,
@@ -45,8 +46,8 @@ package struct KafkaErrorCode: Hashable, Sendable, CustomStringConvertible {
         return codes.contains { $0.rawValue == rawValue }
     }
 
-    /// Whether a commit answered so is simply out of date: the partition has a new owner, who reads on from the
-    /// last commit that counted.
+    /// Whether a commit answered so is simply out of date: the partition has a new owner, who reads on from
+    /// the last commit that counted.
     package var meansStaleMember: Bool {
         self == .rebalanceInProgress || self == .illegalGeneration || self == .unknownMember
     }

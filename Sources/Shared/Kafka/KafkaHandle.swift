@@ -4,8 +4,8 @@ import Synchronization
 
 /// Owner of a `rd_kafka_t`.
 ///
-/// Destroying a client joins its threads and waits for every reference, without a limit of its own. `close` does
-/// it on a helper thread and waits a bounded time; what hangs is left behind, counted in `abandoned`.
+/// Destroying a client joins its threads and waits for every reference, without a limit of its own. `close`
+/// does it on a helper thread and waits a bounded time; what hangs is left behind, counted in `abandoned`.
 @safe
 final class KafkaHandle {
     /// Clients whose destruction didn't end in time, in this process.
@@ -17,8 +17,8 @@ final class KafkaHandle {
 
     deinit { close(patienceMs: 3000) }
 
-    /// Destroys the client, waiting at most `patienceMs`; nil leaves it to the helper thread. Every message, event,
-    /// list, topic and queue of it must be gone.
+    /// Destroys the client, waiting at most `patienceMs`; nil leaves it to the helper thread. Every message,
+    /// event, list, topic and queue of it must be gone.
     func close(patienceMs: Int?) {
         guard let client = unsafe pointer else { return }
         unsafe pointer = nil

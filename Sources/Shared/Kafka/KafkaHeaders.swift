@@ -3,7 +3,8 @@ import CRdkafka
 
 /// The headers of one record to produce: at most 32, at most 16 KiB, in memory that is reused.
 ///
-/// - Ownership: frees its memory in `deinit`; it can't be copied. `clear()` it and fill it again for each record.
+/// - Ownership: frees its memory in `deinit`; it can't be copied. `clear()` it and fill it again for each
+///   record.
 /// - Bounds: what no longer fits is left out and the call answers false.
 @safe
 package struct KafkaHeaders: ~Copyable {

@@ -1,9 +1,10 @@
 import CRdkafka
 
-/// Asks a cluster about topics, watermarks and committed offsets, without joining a group; for tools and checks.
+/// Asks a cluster about topics, watermarks and committed offsets, without joining a group; for tools and
+/// checks.
 ///
-/// - Threading: one owner thread; every question blocks at most its timeout (2.0.2 can exceed it for watermarks, so
-///   keep it off threads that must not wait).
+/// - Threading: one owner thread; every question blocks at most its timeout (2.0.2 can exceed it for
+///   watermarks, so keep it off threads that must not wait).
 @safe
 package final class KafkaInspector {
     private let handle: KafkaHandle
@@ -18,8 +19,8 @@ package final class KafkaInspector {
     /// Frees the client.
     package func close() { handle.close(patienceMs: 3000) }
 
-    /// The topics with their partition counts. On the embedded broker naming a topic creates it, so this asks for
-    /// all of them.
+    /// The topics with their partition counts. On the embedded broker naming a topic creates it, so this asks
+    /// for all of them.
     package func topics(timeoutMs: Int) throws(KafkaFailure) -> [(name: String, partitions: Int)] {
         var answer: UnsafePointer<rd_kafka_metadata>?
         let code = unsafe KafkaErrorCode(

@@ -10,8 +10,8 @@ package struct DeliveryReport: Sendable {
     package let offset: Int64
     /// `none` when the broker acknowledged it.
     package let code: KafkaErrorCode
-    /// When it failed: whether it may be in the log all the same. Produce it again either way; the second copy is
-    /// recognised by its job id.
+    /// When it failed: whether it may be in the log all the same. Produce it again either way; the second
+    /// copy is recognised by its job id.
     package let isPossiblyPersisted: Bool
 
     /// Whether the broker acknowledged the record.
@@ -32,8 +32,8 @@ package enum ProduceResult: Equatable, Sendable {
 ///
 /// - Threading: one owner thread. `notificationDescriptor` tells an event loop when reports wait.
 /// - Fatal errors: an ordinary broker restart can be one for an idempotent producer of librdkafka 2.0.2. The
-///   producer then fails what is under way (with reports), replaces its client by a new one and goes on; until that
-///   is done `produce` answers `queueFull`.
+///   producer then fails what is under way (with reports), replaces its client by a new one and goes on;
+///   until that is done `produce` answers `queueFull`.
 @safe
 package final class KafkaProducer {
     /// Counts since the start.
@@ -136,8 +136,8 @@ package final class KafkaProducer {
         }
     }
 
-    /// Copies the record into the queue of what is to be sent. The partition follows from the key; `opaque` is given
-    /// back in the delivery report.
+    /// Copies the record into the queue of what is to be sent. The partition follows from the key; `opaque`
+    /// is given back in the delivery report.
     package func produce(
         to topic: Topic, key: UnsafeRawBufferPointer?, value: UnsafeRawBufferPointer?, opaque: UInt64
     ) -> ProduceResult {
@@ -247,7 +247,8 @@ package final class KafkaProducer {
         observer?.kafkaReported(report)
     }
 
-    // Fails what is under way and replaces the client; finishes in a later drain when reports are still missing.
+    // Fails what is under way and replaces the client; finishes in a later drain when reports are still
+    // missing.
     private func renew(_ reports: inout [DeliveryReport]) {
         guard let queue = unsafe queue else { return }
         _ = unsafe rd_kafka_purge(handle.pointer, peal_rk_purge_all())

@@ -43,7 +43,8 @@ package struct CommitResult: Sendable {
     /// The kind of answer.
     package enum Outcome: String, Sendable {
         case committed
-        /// The partition has a new owner, or is about to: dropped, the new owner reads on from the commit before.
+        /// The partition has a new owner, or is about to: dropped, the new owner reads on from the commit
+        /// before.
         case stale
         case failed
     }

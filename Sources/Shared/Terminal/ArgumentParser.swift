@@ -1,7 +1,8 @@
 /// Reads command lines.
 ///
-/// Understands `--name value`, `--name=value`, `-n value`, `-nvalue`, combined short flags, `--` and `-`. Options of
-/// a command are also taken after the name of a command below it. `--help` and `-h` work everywhere.
+/// Understands `--name value`, `--name=value`, `-n value`, `-nvalue`, combined short flags, `--` and `-`.
+/// Options of a command are also taken after the name of a command below it. `--help` and `-h` work
+/// everywhere.
 package struct ArgumentParser {
     private let root: Command
     private let environment: [String: String]

@@ -61,8 +61,8 @@ package enum Console {
         }
     }
 
-    /// Reads the command line, prints help, version or what is wrong, and ends the process unless there is something
-    /// to run. Exit codes: 0 after help, 64 after a mistake.
+    /// Reads the command line, prints help, version or what is wrong, and ends the process unless there is
+    /// something to run. Exit codes: 0 after help, 64 after a mistake.
     package static func arguments(for command: Command, version: String) -> Arguments {
         do throws(UsageFailure) {
             let words = Array(CommandLine.arguments.dropFirst())

@@ -61,7 +61,8 @@ package enum Human {
         return "\(sign)\(whole / scale).\(zeros)\(fraction)"
     }
 
-    /// Milliseconds of `250ms`, `10s`, `5m`, `1h`, `2d`; a bare number is seconds. Nil when it is none of them.
+    /// Milliseconds of `250ms`, `10s`, `5m`, `1h`, `2d`; a bare number is seconds. Nil when it is none of
+    /// them.
     package static func parseDurationMs(_ text: String) -> Int? {
         let units: [(String, Double)] = [
             ("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
