@@ -69,7 +69,9 @@ final class OAuthServer {
 
     /// Checks the bearer of an FCM request for a project.
     func check(_ authorization: Bytes, project: Bytes, memory: inout Memory, nowMs: Int64) -> FCMError {
-        guard authorization.count > 7, authorization.slice(0, 7).text.lowercased() == "bearer " else {
+        guard authorization.count > 7,
+            authorization.hasPrefix("Bearer ") || authorization.hasPrefix("bearer ")
+        else {
             return .unauthenticated
         }
         let token = authorization.slice(7, authorization.count)

@@ -1,4 +1,5 @@
 import Core
+import Glibc
 
 /// Borrowed bytes of one request: a header value, a path segment, a piece of a body.
 ///
@@ -51,8 +52,11 @@ package struct Bytes {
     /// Whether both hold the same bytes.
     package func equals(_ other: [UInt8]) -> Bool {
         guard other.count == count else { return false }
-        for index in 0..<count where unsafe raw[index] != other[index] { return false }
-        return true
+        guard let base = unsafe raw.baseAddress else { return true }
+        return unsafe other.withUnsafeBytes { other in
+            guard let start = other.baseAddress else { return true }
+            return unsafe memcmp(base, start, other.count) == 0
+        }
     }
 
     /// The place of the first such byte at or after `start`, or nil.
