@@ -1,9 +1,11 @@
 internal import CLinux
 internal import Glibc
+internal import Synchronization
 
 /// One named operating-system thread. Nothing here uses the cooperative pool, so blocking in it is allowed.
 package final class WorkerThread: Sendable {
     private let handle: pthread_t
+    private let isJoined = Atomic(false)
 
     private init(handle: pthread_t) { self.handle = handle }
 
@@ -16,8 +18,16 @@ package final class WorkerThread: Sendable {
         return WorkerThread(handle: handle)
     }
 
-    /// Waits until the thread has ended. Call once.
-    package func join() { pthread_join(handle, nil) }
+    deinit {
+        // The system keeps what a thread leaves behind until somebody joins it, unless it is told that nobody will.
+        if !isJoined.load(ordering: .acquiring) { pthread_detach(handle) }
+    }
+
+    /// Waits until the thread has ended. Later calls return at once.
+    package func join() {
+        let wasJoined = isJoined.exchange(true, ordering: .acquiringAndReleasing)
+        if !wasJoined { pthread_join(handle, nil) }
+    }
 
     fileprivate final class Start {
         let name: String
