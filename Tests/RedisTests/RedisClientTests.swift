@@ -296,11 +296,74 @@ private final class Rig {
         #expect(found)
         #expect(rig.recorder.connects == 0)
     }
+
+    @Test func goesOnWhenAFullSocketDrains() throws {
+        let server = try RedisServer()
+        let rig = try Rig(server.endpoint) { $0.timeoutMs = 20_000 }
+        rig.ready()
+        server.suspend()
+        let padding = String(repeating: "z", count: 10_000)
+        for value in 0..<500 { #expect(rig.issue("ECHO", "\(value)\(padding)", value: UInt64(value)) == nil) }
+        for _ in 0..<20 { rig.loop.runOnce(maxWaitMs: 1) }
+        #expect(rig.recorder.answers.isEmpty)
+        #expect(rig.client.statistics.bytesOut < 5_000_000)
+        server.resume()
+        rig.answers(500)
+        for (index, answer) in rig.recorder.answers.enumerated() {
+            #expect(answer.value.text == "\(index)\(padding)")
+        }
+    }
+
+    @Test func takesNothingFromAPeerThatAnswersUnasked() throws {
+        let listener = try Socket.listen(host: "127.0.0.1", port: 0)
+        defer { Socket.close(listener) }
+        let rig = try Rig(RedisEndpoint(address: .tcp(host: "127.0.0.1", port: Socket.port(of: listener)))) {
+            $0.backoffFirstMs = 5_000
+            $0.backoffLastMs = 5_000
+        }
+        var peer: Int32?
+        #expect(
+            rig.loop.runUntil {
+                if peer == nil, let accepted = Socket.accept(listener) {
+                    peer = accepted
+                    _ = Array("+OK\r\n+PONG\r\n".utf8).withUnsafeBytes { Socket.send(accepted, $0) }
+                }
+                return rig.client.isReady
+            })
+        let descriptor = try #require(peer)
+        defer { Socket.close(descriptor) }
+        _ = Array(":1\r\n".utf8).withUnsafeBytes { Socket.send(descriptor, $0) }
+        #expect(rig.loop.runUntil { !rig.recorder.disconnects.isEmpty })
+        #expect(rig.recorder.disconnects.first?.code == .protocolBroken)
+        #expect(rig.recorder.answers.isEmpty)
+    }
+
+    @Test func keepsWhatWasNotSentAcrossALostConnection() throws {
+        let server = try RedisServer()
+        let rig = try Rig(server.endpoint) {
+            $0.whenDisconnected = .hold
+            $0.timeoutMs = 20_000
+        }
+        rig.ready()
+        server.suspend()
+        let padding = String(repeating: "z", count: 100_000)
+        for value in 0..<50 { #expect(rig.issue("ECHO", "\(value)\(padding)", value: UInt64(value)) == nil) }
+        for _ in 0..<20 { rig.loop.runOnce(maxWaitMs: 1) }
+        server.kill()
+        try server.start()
+        rig.answers(50)
+        #expect(rig.recorder.answers.map(\.tag.value) == Array(0..<50))
+        let lost = rig.recorder.answers.prefix { $0.code == .connectionLost }
+        #expect(!lost.isEmpty && lost.count < 50)
+        for answer in rig.recorder.answers.dropFirst(lost.count) {
+            #expect(answer.value.text == "\(answer.tag.value)\(padding)")
+        }
+    }
 }
 
 @Suite struct EncryptedRedisTests {
-    /// A server that speaks TLS, and the address and trust for it.
-    private func start() throws -> (server: RedisServer, endpoint: RedisEndpoint, caFile: String) {
+    /// A server that speaks TLS, its address, and the directory of its certificates, which the test removes.
+    private func start() throws -> (server: RedisServer, endpoint: RedisEndpoint, directory: String) {
         let directory = try Files.makeTemporaryDirectory(prefix: "peal-redis-tls")
         let identity = try ThrowAwayIdentity.make(hosts: ["localhost", "127.0.0.1"])
         for (name, text) in [
@@ -316,12 +379,14 @@ private final class Rig {
             "\(directory)/key.pem", "--tls-ca-cert-file", "\(directory)/ca.pem", "--tls-auth-clients", "no",
         ])
         let endpoint = RedisEndpoint(address: .tcp(host: "127.0.0.1", port: port), isEncrypted: true)
-        return (server, endpoint, "\(directory)/ca.pem")
+        return (server, endpoint, directory)
     }
 
     @Test func answersOverTLS() throws {
-        let (server, endpoint, caFile) = try start()
-        let context = try TLSContext.client(TLSClientOptions(caFile: caFile, applicationProtocols: []))
+        let (server, endpoint, directory) = try start()
+        defer { Files.removeTree(directory) }
+        let context = try TLSContext.client(
+            TLSClientOptions(caFile: "\(directory)/ca.pem", applicationProtocols: []))
         let rig = try Rig(endpoint) { $0.tls = context }
         rig.ready()
         let padding = String(repeating: "y", count: 5_000)
@@ -342,7 +407,8 @@ private final class Rig {
     }
 
     @Test func refusesAServerThatItDoesntTrust() throws {
-        let (server, endpoint, _) = try start()
+        let (server, endpoint, directory) = try start()
+        defer { Files.removeTree(directory) }
         let rig = try Rig(endpoint)
         #expect(rig.loop.runUntil { !rig.recorder.disconnects.isEmpty })
         #expect(rig.recorder.disconnects.first?.message.contains("trusted") == true)
