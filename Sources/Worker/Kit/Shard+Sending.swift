@@ -97,8 +97,12 @@ extension Shard {
             }
         }
         deliveries[delivery].template = template
+        if result.isSendable { return true }
+        // Its outcome names the device all the same.
+        body.clear()
+        unsafe layOut(delivery, target, expiration: nil, collapse: nil, path: nil, jobID: job.job.id)
         switch result {
-        case .ok, .truncated: return true
+        case .ok, .truncated: break
         case .tooLarge(let size):
             bury(
                 deliveries[delivery].job, nil, .oversize, "the payload has \(size) bytes after rendering",
