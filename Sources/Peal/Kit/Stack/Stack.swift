@@ -50,6 +50,7 @@ package final class Stack {
         client = HTTPClient(probe)
         do throws(SystemFailure) {
             if let given = options.directory {
+                try Self.makeDirectory(given)
                 directory = given
             } else {
                 directory = try Files.makeTemporaryDirectory(prefix: "peal")
@@ -79,6 +80,12 @@ package final class Stack {
     }
 
     deinit { stop() }
+
+    private static func makeDirectory(_ path: String) throws(SystemFailure) {
+        let made = unsafe path.withCString { unsafe mkdir($0, 0o700) }
+        let code = errno
+        if made != 0, code != EEXIST { throw SystemFailure(errno: code, doing: "make the directory \(path)") }
+    }
 
     private static func makeBroker(_ options: StackOptions) throws(StackFailure) -> EmbeddedBroker {
         let names = TopicNames(prefix: options.topicPrefix)

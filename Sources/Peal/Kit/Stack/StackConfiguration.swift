@@ -29,7 +29,7 @@ struct StackConfiguration {
                 // The embedded broker lets a rebalance last as long as a session.
                 "session.timeout.ms: 6000", "heartbeat.interval.ms: 1000", "fetch.wait.max.ms: 10",
             ])
-        out += section("redis", ["url: \(quoted("unix:\(redisSocket)"))"])
+        out += section("redis", ["url: \(quoted("unix://\(redisSocket)"))"])
         out += section(
             "topics",
             [
