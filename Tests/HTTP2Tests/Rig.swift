@@ -164,9 +164,9 @@ final class Rig {
         return pool.submit(request)
     }
 
-    /// Turns the loop until the condition holds or twenty seconds have passed.
+    /// Turns the loop until the condition holds or a minute has passed.
     func turn(until condition: () -> Bool) -> Bool {
-        let giveUp = Clock.monotonicMs + 20_000
+        let giveUp = Clock.monotonicMs + 60_000
         while !condition() {
             if Clock.monotonicMs > giveUp { return false }
             loop.runOnce(maxWaitMs: 5)

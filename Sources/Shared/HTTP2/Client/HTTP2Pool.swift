@@ -32,6 +32,7 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
     private var waiting = SlotQueue()
     private var wheel: DeadlineWheel
     private var due: [Int32] = []
+    private var expired: [ExpiredRequest] = []
     private(set) var connections: [HTTP2Connection] = []
     private var dirty: [HTTP2Connection] = []
     private var flushing: [HTTP2Connection] = []
@@ -133,7 +134,7 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
         }
         while waiting.popFirst(slab) != nil {}
         for index in 0..<slab.highWater where unsafe slab.slots[index].phase != .free {
-            let wasWritten = unsafe slab.slots[index].isWritten && slab.slots[index].phase == .sending
+            let wasWritten = unsafe slab.slots[index].isWritten && slab.slots[index].phase != .pending
             failed(
                 Int32(truncatingIfNeeded: index),
                 wasWritten
@@ -351,19 +352,28 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
     private func expire() {
         wheel.expire(nowMs: loop.nowMs, into: &due)
         guard !due.isEmpty else { return }
-        removeDueFromQueue()
-        for index in due where !isClosed { giveUp(index) }
+        // First all are marked, then the sink hears of each: what it and a closing connection do in between must not
+        // meet a slot that is given up already.
+        var isAnyWaiting = false
+        for index in due {
+            let slot = unsafe slab.slots + Int(index)
+            if unsafe slot.pointee.phase == .pending { isAnyWaiting = true }
+            unsafe expired.append(
+                ExpiredRequest(
+                    index: index, streamID: slot.pointee.streamID, connection: slot.pointee.connection,
+                    wasWritten: slot.pointee.isWritten))
+            unsafe slot.pointee.phase = .expired
+            unsafe slot.pointee.streamID = 0
+            unsafe slot.pointee.connection = 0
+        }
         due.removeAll(keepingCapacity: true)
+        if isAnyWaiting { removeExpiredFromQueue() }
+        for item in expired where !isClosed { giveUp(item) }
+        expired.removeAll(keepingCapacity: true)
     }
 
     /// Rebuilds the queue without the expired requests, once for all of them.
-    private func removeDueFromQueue() {
-        var isAnyWaiting = false
-        for index in due where unsafe slab.slots[Int(index)].phase == .pending {
-            unsafe slab.slots[Int(index)].phase = .free
-            isAnyWaiting = true
-        }
-        guard isAnyWaiting else { return }
+    private func removeExpiredFromQueue() {
         var kept = SlotQueue()
         while let index = waiting.popFirst(slab) {
             if unsafe slab.slots[Int(index)].phase == .pending { kept.append(index, slab) }
@@ -371,28 +381,24 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
         waiting = kept
     }
 
-    private func giveUp(_ index: Int32) {
-        let slot = unsafe slab.slots + Int(index)
+    private func giveUp(_ item: ExpiredRequest) {
         metrics.timeouts &+= 1
-        guard unsafe slot.pointee.phase == .sending else {
+        guard item.connection != 0 else {
             let isConnected = connections.contains { $0.machine.state == .open }
             let why = metrics.lastFailure.isEmpty ? "" : "; last failure: \(metrics.lastFailure)"
             return failed(
-                index,
+                item.index,
                 isConnected
                     ? TransportFailure(.timedOutUnsent, "the deadline passed while waiting for a stream")
                     : TransportFailure(.connectFailed, "no connection before the deadline\(why)"))
         }
-        let streamID = unsafe slot.pointee.streamID
-        let number = unsafe slot.pointee.connection
-        let wasWritten = unsafe slot.pointee.isWritten
-        let connection = connections.first { $0.number == number }
+        let connection = connections.first { $0.number == item.connection }
         failed(
-            index,
+            item.index,
             TransportFailure(
-                wasWritten ? .timedOutSent : .timedOutUnsent, "no answer before the deadline",
+                item.wasWritten ? .timedOutSent : .timedOutUnsent, "no answer before the deadline",
                 goAwayReason: connection?.goAwayReason ?? []))
-        connection?.timedOut(streamID)
+        connection?.timedOut(item.streamID)
     }
 
     private func finishDrain() {

@@ -6,6 +6,8 @@ internal import Glibc
 struct RequestSlot {
     enum Phase: UInt8 {
         case free, pending, sending
+        /// The deadline has passed and the sink is about to hear of it.
+        case expired
     }
 
     // What every callback looks at comes first, so that it shares a cache line.
@@ -157,6 +159,14 @@ final class RequestSlab {
         if let answer = unsafe slot.pointee.answer { unsafe memcpy(answer + have, data, take) }
         unsafe slot.pointee.answerCount = have + take
     }
+}
+
+/// A request whose deadline has passed, as it was at that moment.
+struct ExpiredRequest {
+    var index: Int32
+    var streamID: Int32
+    var connection: UInt32
+    var wasWritten: Bool
 }
 
 /// A queue of slots linked through ``RequestSlot/next``.
