@@ -158,7 +158,7 @@ let package = Package(
         tests("KafkaTests", ["Kafka", "EventLoop", "Core", "TestSupport"]),
         tests("RedisTests", ["Redis", "EventLoop", "Security", "Core", "TestSupport"]),
         tests("RegistryTests", ["Registry", "Redis", "EventLoop", "Core", "TestSupport"]),
-        tests("HTTPClientTests", ["HTTPClient", "HTTPServer", "EventLoop", "Core"]),
+        tests("HTTPClientTests", ["HTTPClient", "HTTPServer", "Security", "EventLoop", "Core"]),
         tests("YAMLTests", ["YAML", "Core"]),
         tests("ConfigurationTests", ["Configuration", "Rendering", "Decisions", "YAML", "Core"]),
         tests("TerminalTests", ["Terminal", "Core"]),

@@ -168,6 +168,20 @@ struct APNsRulesTests {
         try expect(.invalidPushType) { $0.pushType = "mdm" }
     }
 
+    @Test("Every byte at every place of a token is judged as a hexadecimal digit or not")
+    func tokenBytes() {
+        for length in [8, 12, 16] {
+            for place in 0..<length {
+                for value in UInt8.min...UInt8.max {
+                    var token = [UInt8](repeating: UInt8(ascii: "a"), count: length)
+                    token[place] = value
+                    let isToken = token.withUnsafeBytes { APNsRules.isToken(Bytes($0)) }
+                    #expect(isToken == (Hex.value(value) != nil))
+                }
+            }
+        }
+    }
+
     @Test("Each push type is known by its name and wants its suffix", arguments: APNsPushType.allCases)
     func suffixes(_ type: APNsPushType) {
         guard type != .none else { return }

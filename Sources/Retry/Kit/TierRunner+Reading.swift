@@ -104,7 +104,10 @@ extension TierRunner: KafkaRecordSink, KafkaConsumerDelegate {
             if event.code == .allBrokersDown, brokersAwayMs == 0 { brokersAwayMs = Clock.wallMs }
             log.warning("kafka.error", event.message, fields)
         case .fatal: log.error("kafka.fatal", event.message, fields)
-        case .log(let level): log.log(level <= 4 ? .warning : .debug, "kafka.log", event.message, fields)
+        case .log(let level):
+            // The operator's properties go to both clients; each then tells which ones are not its own.
+            let isNoise = level > 4 || event.message.contains("will be ignored by this")
+            log.log(isNoise ? .debug : .warning, "kafka.log", event.message, fields)
         case .statistics: break
         }
     }

@@ -25,7 +25,9 @@ package final class CredentialKeeper: Sendable {
     }
 
     /// Starts the thread. `caFile` is trusted for token endpoints, nil for the system's authorities.
-    package init(caFile: String?, verifiesPeer: Bool = true, logger: Logger) {
+    package init(
+        caFile: String?, verifiesPeer: Bool = true, appleTokenAgeMs: Int64 = MintingPolicy.standardAgeMs, logger: Logger
+    ) {
         let shared = Shared()
         self.shared = shared
         thread = WorkerThread.start(name: "credentials") {
@@ -42,7 +44,7 @@ package final class CredentialKeeper: Sendable {
             }
             shared.waker.withLock { $0 = loop.waker }
             let body = KeeperLoop(
-                loop: loop, client: HTTPClient(options), logger: logger)
+                loop: loop, client: HTTPClient(options), appleTokenAgeMs: appleTokenAgeMs, logger: logger)
             while !shared.stopping.withLock({ $0 }) {
                 shared.additions.drain(into: &body.added)
                 for work in body.added { body.add(work) }
@@ -78,7 +80,7 @@ private final class KeeperLoop {
     private struct AppleEntry {
         let bearer: Bearer
         let key: APNsKey
-        var policy = MintingPolicy()
+        var policy: MintingPolicy
     }
 
     private struct GoogleEntry {
@@ -88,12 +90,14 @@ private final class KeeperLoop {
 
     private let loop: EventLoop
     private let client: HTTPClient
+    private let appleTokenAgeMs: Int64
     private let logger: Logger
     private var apple: [AppleEntry] = []
     private var google: [GoogleEntry] = []
     var added: [CredentialKeeper.Work] = []
 
-    init(loop: EventLoop, client: HTTPClient, logger: Logger) {
+    init(loop: EventLoop, client: HTTPClient, appleTokenAgeMs: Int64, logger: Logger) {
+        self.appleTokenAgeMs = appleTokenAgeMs
         self.loop = loop
         self.client = client
         self.logger = logger
@@ -103,7 +107,8 @@ private final class KeeperLoop {
         switch work {
         case .apns(let bearer, let key):
             bearer.attach(loop.waker)
-            apple.append(AppleEntry(bearer: bearer, key: key))
+            apple.append(
+                AppleEntry(bearer: bearer, key: key, policy: MintingPolicy(renewalAgeMs: appleTokenAgeMs)))
         case .google(let bearer, let account, let tokenURI):
             bearer.attach(loop.waker)
             google.append(

@@ -51,7 +51,8 @@ package struct DirectoryBuilder {
             case .off: .off
             }
         return AppEntry(
-            name: app.name, render: app.renderSettings, outcomes: outcomes, apnsProduction: production,
+            name: app.name, render: app.renderSettings, outcomes: outcomes,
+            unreadDefault: Int32(clamping: app.unreadDefault), sendsBadge: app.badge, apnsProduction: production,
             apnsSandbox: sandbox,
             fcm: fcm, usesLog: app.isLogOnly)
     }

@@ -10,8 +10,8 @@ package struct MintingPolicy: Equatable, Sendable {
         case keep(untilSteadyMs: Int64)
     }
 
-    /// A token is renewed at this age, give or take the jitter.
-    package static let renewalAgeMs: Int64 = 45 * 60_000
+    /// The age at which a token is renewed when nothing else is configured.
+    package static let standardAgeMs: Int64 = 45 * 60_000
     /// Between two tokens there is at least this long.
     package static let changeGapMs: Int64 = 20 * 60_000
     /// A wall clock that moved this far against the steady clock makes the token's `iat` wrong.
@@ -22,8 +22,10 @@ package struct MintingPolicy: Equatable, Sendable {
     private var jitterMs: Int64 = 0
     private var heldUntilSteadyMs: Int64 = .min
     private var hasToken = false
+    /// A token is renewed at this age, give or take the jitter.
+    package let renewalAgeMs: Int64
 
-    package init() {}
+    package init(renewalAgeMs: Int64 = MintingPolicy.standardAgeMs) { self.renewalAgeMs = renewalAgeMs }
 
     /// Notes that a token was minted. `random` spreads the renewals of many processes over six minutes.
     package mutating func minted(wallMs: Int64, steadyMs: Int64, random: UInt64) {
@@ -41,7 +43,7 @@ package struct MintingPolicy: Equatable, Sendable {
         guard hasToken else { return .mint }
         let wallAge = wallMs - mintedWallMs
         let steadyAge = steadyMs - mintedSteadyMs
-        let renewalAge = Self.renewalAgeMs + jitterMs
+        let renewalAge = renewalAgeMs + jitterMs
         let wants = isRefused || wallAge >= renewalAge || abs(wallAge - steadyAge) >= Self.clockStepMs
         let allowedAt = max(mintedSteadyMs + Self.changeGapMs, heldUntilSteadyMs)
         if wants { return steadyMs >= allowedAt ? .mint : .keep(untilSteadyMs: allowedAt) }

@@ -14,6 +14,10 @@ package struct AppEntry: Sendable {
     package let name: String
     package let render: RenderSettings
     package let outcomes: OutcomeLevel
+    /// What a notification with text but without `unread` adds to the recipient's counter.
+    package let unreadDefault: Int32
+    /// Whether the counter goes out as a badge.
+    package let sendsBadge: Bool
     /// Indices into ``ProviderDirectory/routes``; nil where the app has no credential.
     package let apnsProduction: Int?
     package let apnsSandbox: Int?
@@ -22,12 +26,15 @@ package struct AppEntry: Sendable {
     package let usesLog: Bool
 
     package init(
-        name: String, render: RenderSettings, outcomes: OutcomeLevel, apnsProduction: Int?, apnsSandbox: Int?,
+        name: String, render: RenderSettings, outcomes: OutcomeLevel, unreadDefault: Int32, sendsBadge: Bool,
+        apnsProduction: Int?, apnsSandbox: Int?,
         fcm: Int?, usesLog: Bool
     ) {
         self.name = name
         self.render = render
         self.outcomes = outcomes
+        self.unreadDefault = unreadDefault
+        self.sendsBadge = sendsBadge
         self.apnsProduction = apnsProduction
         self.apnsSandbox = apnsSandbox
         self.fcm = fcm

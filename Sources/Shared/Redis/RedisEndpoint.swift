@@ -32,10 +32,10 @@ package struct RedisEndpoint: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Reads `redis://[[user]:password@]host[:port][/database]`, `rediss://...` or
-    /// `unix:///path[?db=number]`.
+    /// `unix:///path[?db=number]`; `unix:/path` means the same.
     /// - Throws: `.refused` with the part that is wrong; never with the password.
     package init(url: String) throws(RedisFailure) {
-        if let rest = url.dropPrefix("unix://") {
+        if let rest = url.dropPrefix("unix://") ?? url.dropPrefix("unix:") {
             self = try Self.unix(rest)
         } else if let rest = url.dropPrefix("redis://") {
             self = try Self.tcp(rest, isEncrypted: false)

@@ -41,8 +41,12 @@ struct JobSlot: PooledSlot {
     var headers = RetryHeaders()
     /// When the job was published, milliseconds since 1970.
     var publishedMs: Int64 = 0
-    /// When it is worthless, milliseconds since 1970; `Int64.max` for never.
+    /// When it is worthless, milliseconds since 1970.
     var deadlineMs: Int64 = .max
+    /// Whether the deadline is the sender's, and so the provider's business too.
+    var hasOwnDeadline = false
+    /// What it adds to the recipient's unread counter.
+    var unread: Int32 = 0
     /// The recipient's unread count; -1 when unknown.
     var badge: Int64 = -1
     /// Deliveries without an answer.

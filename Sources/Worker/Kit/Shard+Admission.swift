@@ -45,9 +45,9 @@ extension Shard: RedisReplyHandler {
         }
         var admission = unsafe Admission(RecipientReference(app: job.app.raw, recipient: recipient))
         // A job is counted when it is first taken; a retry carries a number of attempts.
-        if job.unread != 0, jobs[index].headers.attempt == 0 {
+        if jobs[index].unread != 0, jobs[index].headers.attempt == 0 {
             admission.position = position(batch, entry)
-            admission.unreadDelta = Int64(job.unread)
+            admission.unreadDelta = Int64(jobs[index].unread)
         }
         if let key = unsafe job.dedup?.unescaped(into: &text) {
             admission.dedup = unsafe DedupClaim(

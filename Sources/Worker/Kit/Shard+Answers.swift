@@ -16,6 +16,7 @@ extension Shard: ResponseSink {
         let status = Int(response.status)
         if slot.route >= 0, OutcomeTable.isAccepted(slot.provider, status: status) {
             routes[Int(slot.route)]?.succeeded()
+            breakers[Int(jobs[slot.job].app)].note(answered: 1, refused: 0, nowMs: nowMs)
             counts.latency.record(UInt64(clamping: nowMs - jobs[slot.job].publishedMs))
             return end(delivery, .accepted, .accepted)
         }
@@ -69,12 +70,16 @@ extension Shard: ResponseSink {
         let slot = deliveries[delivery]
         count(verdict.reason)
         carryOut(verdict, slot)
+        noteTokens(verdict, slot)
         deliveries[delivery].history = slot.history.after(verdict)
         switch verdict.outcome {
         case .accepted: end(delivery, .accepted, verdict.reason)
         case .retry(let backoff, let afterMs): retry(delivery, backoff, afterMs, verdict)
         case .removeToken(let before):
-            removeToken(delivery, registeredBeforeMs: before)
+            // Too many refusals at once say that the configuration is wrong, not the tokens: they are kept.
+            if !breakers[Int(jobs[slot.job].app)].isOpen(nowMs: nowMs) {
+                removeToken(delivery, registeredBeforeMs: before)
+            }
             end(delivery, .invalidToken, verdict.reason)
         case .keepToken, .removeChannel: end(delivery, .invalidToken, verdict.reason)
         case .dead:
@@ -114,6 +119,17 @@ extension Shard: ResponseSink {
         }
     }
 
+    private func noteTokens(_ verdict: Verdict, _ slot: DeliverySlot) {
+        let app = Int(jobs[slot.job].app)
+        let openings = breakers[app].openings
+        let isRefused = verdict.effects.contains(.suspectToken)
+        breakers[app].note(answered: 1, refused: isRefused ? 1 : 0, nowMs: nowMs)
+        guard breakers[app].openings > openings else { return }
+        logger.error(
+            "tokens.breaker", "Too many tokens are refused at once; none are removed for a while. Check the app's topic, "
+                + "environment and credential.", ["app": .text(directory.apps[app].name)])
+    }
+
     private func probe(_ delivery: Int32, by other: Int) {
         let slot = deliveries[delivery]
         deliveries[delivery].environment = slot.environment == .production ? .sandbox : .production
@@ -131,7 +147,7 @@ extension Shard: ResponseSink {
         let failure = RetrySchedule.Failure(
             backoff: backoff, attempt: job.headers.sends + 1 + Int(slot.resends),
             firstFailureMs: job.headers.firstFailureMs > 0 ? job.headers.firstFailureMs : nowMs, nowMs: nowMs,
-            afterMs: afterMs, deadlineMs: job.deadlineMs, isUrgent: lanes[Int(job.lane)].name == "urgent")
+            afterMs: afterMs, deadlineMs: job.deadlineMs, isUrgent: settings.urgentEarly && lanes[Int(job.lane)].name == "urgent")
         switch settings.schedule.next(after: failure, random: nextRandom()) {
         case .now:
             if slot.resends >= Self.resendsMax || !isCurrent(slot.job) {

@@ -2,6 +2,7 @@ internal import Core
 internal import Decisions
 internal import EventLoop
 internal import Jobs
+internal import Providers
 internal import Redis
 
 /// From a batch of records to jobs in their recipients' queues.
@@ -71,7 +72,12 @@ extension Shard {
         let now = nowMs
         let published = entry.timestampMs > 0 ? entry.timestampMs : now
         jobs[index].publishedMs = jobs[index].headers.firstMs > 0 ? jobs[index].headers.firstMs : published
-        jobs[index].deadlineMs = jobs[index].job.deadlineMs(publishedAtMs: jobs[index].publishedMs) ?? .max
+        let own = jobs[index].job.deadlineMs(publishedAtMs: jobs[index].publishedMs)
+        jobs[index].hasOwnDeadline = own != nil
+        let from = max(jobs[index].publishedMs, jobs[index].job.sendAtMs)
+        jobs[index].deadlineMs = own ?? (from + settings.maxAgeMs)
+        let isCounted = jobs[index].job.flags.contains(.hasUnread) || !jobs[index].job.hasText
+        jobs[index].unread = isCounted ? jobs[index].job.unread : directory.apps[Int(app)].unreadDefault
         if waits(index, now: now) { return }
         enqueue(index, hash: Hash64.mix(entry.keyHash, UInt64(batch.lane) &+ 0x51))
     }

@@ -72,8 +72,7 @@ extension Shard {
     private func render(_ delivery: Int32, _ target: Target, _ provider: Provider) -> Bool {
         let job = jobs[deliveries[delivery].job]
         let moment = RenderMoment(
-            badge: job.badge >= 0 && job.job.wantsBadge ? job.badge : nil,
-            expiresAtMs: job.deadlineMs == .max ? nil : job.deadlineMs, nowMs: nowMs)
+            badge: badge(of: job), expiresAtMs: job.hasOwnDeadline ? job.deadlineMs : nil, nowMs: nowMs)
         let renderer = renderers[Int(job.app)]
         body.clear()
         text.clear()
@@ -98,12 +97,12 @@ extension Shard {
             }
         }
         deliveries[delivery].template = template
-        if !result.isSendable {
-            // Nothing is sent, but the outcome and the dead letter name the device all the same.
-            unsafe layOut(delivery, target, expiration: nil, collapse: nil, path: nil, jobID: job.job.id)
-        }
+        if result.isSendable { return true }
+        // Its outcome names the device all the same.
+        body.clear()
+        unsafe layOut(delivery, target, expiration: nil, collapse: nil, path: nil, jobID: job.job.id)
         switch result {
-        case .ok, .truncated: return true
+        case .ok, .truncated: break
         case .tooLarge(let size):
             bury(
                 deliveries[delivery].job, nil, .oversize, "the payload has \(size) bytes after rendering",
@@ -112,6 +111,12 @@ extension Shard {
         case .notForPlatform: end(delivery, .noDevice, .noDevice)
         }
         return false
+    }
+
+    /// The count to show: the job counts something or is about the count, and its app shows badges.
+    private func badge(of job: JobSlot) -> Int64? {
+        guard job.badge >= 0, directory.apps[Int(job.app)].sendsBadge else { return nil }
+        return job.job.wantsBadge || job.unread != 0 ? job.badge : nil
     }
 
     private func apnsTemplate(_ delivery: Int32, _ head: APNsHead, _ renderer: Renderer) -> TemplateID? {

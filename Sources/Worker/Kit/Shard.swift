@@ -16,6 +16,12 @@ struct ShardSettings: Sendable {
     var producer: KafkaConfiguration
     var topics: TopicNames
     var schedule: RetrySchedule
+    /// How long a job without a deadline of its own is good for, in milliseconds.
+    var maxAgeMs: Int64
+    /// Whether an urgent job gets one early attempt before APNs' fifteen minutes.
+    var urgentEarly: Bool
+    /// When an app's refused tokens say that the configuration is wrong, not the tokens.
+    var invalidation: InvalidationBreaker.Limits
     /// Deliveries that may be open at once; jobs above it wait.
     var deliveriesMax: Int
     /// How much of it is kept for the urgent lane, 0...1.
@@ -67,6 +73,8 @@ final class Shard {
     var completions: [[Completion]]
     var counters: CounterBatch
     var counts = ShardStatus()
+    /// By app: stops the removal of tokens when too many are refused at once.
+    var breakers: [InvalidationBreaker]
 
     var incoming: [RecordBatch] = []
     var reports: [DeliveryReport] = []
@@ -107,6 +115,7 @@ final class Shard {
         completions = Array(repeating: [], count: lanes.count)
         held = Array(repeating: [], count: lanes.count)
         // The last one counts jobs whose app can't be told.
+        breakers = directory.apps.map { _ in InvalidationBreaker(limits: settings.invalidation) }
         counters = CounterBatch(apps: directory.apps.map(\.name) + ["unknown"], fields: CounterField.names)
         appsByHash = Dictionary(
             directory.apps.enumerated().map { (Hash64.of(text: $1.name), Int32($0)) },

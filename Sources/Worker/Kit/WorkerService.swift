@@ -53,7 +53,8 @@ package final class WorkerService {
         let redis = try settings.redisOptions(scripts: RegistryScripts.all)
         let token = settings.providers.fcmTokenEndpoint
         let keeper = CredentialKeeper(
-            caFile: token.caFile, verifiesPeer: token.verify, logger: log.child("credentials"))
+            caFile: token.caFile, verifiesPeer: token.verify, appleTokenAgeMs: settings.providers.apnsTokenAgeMs,
+            logger: log.child("credentials"))
         self.keeper = keeper
         let directory: ProviderDirectory
         do {
@@ -110,7 +111,8 @@ package final class WorkerService {
         try producer.apply(properties)
         let options = ShardSettings(
             redis: redis, producer: producer, topics: TopicNames(prefix: settings.topics.prefix),
-            schedule: settings.retrySchedule, deliveriesMax: max(64, settings.worker.inFlight),
+            schedule: settings.retrySchedule, maxAgeMs: settings.retry.maxAgeMs, urgentEarly: settings.retry.urgentEarly,
+            invalidation: settings.providers.invalidation, deliveriesMax: max(64, settings.worker.inFlight),
             urgentReserve: settings.worker.urgentReserve, podName: podName(), printer: printer)
         var threads: [WorkerThread] = []
         for (index, loop) in loops.enumerated() {

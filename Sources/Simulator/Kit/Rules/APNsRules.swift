@@ -1,3 +1,5 @@
+import Core
+
 /// What APNs checks about one request apart from its credentials, in the order in which it complains.
 ///
 /// Pure: no clock, no state. Sources: Apple's "Sending notification requests to APNs" and "Handling
@@ -125,13 +127,28 @@ enum APNsRules {
     /// Whether the text is an even number of hexadecimal digits within Apple's bounds.
     static func isToken(_ text: Bytes) -> Bool {
         guard text.count >= 4, text.count <= tokenDigitsMax, text.count % 2 == 0 else { return false }
-        for index in 0..<text.count {
-            let byte = text[index]
-            guard isLowerHex(byte) || (byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "F")) else {
-                return false
-            }
+        var index = 0
+        while index + 8 <= text.count {
+            guard areHex(text.word(at: index)) else { return false }
+            index += 8
+        }
+        while index < text.count {
+            guard Hex.value(text[index]) != nil else { return false }
+            index += 1
         }
         return true
+    }
+
+    /// Whether eight bytes are hexadecimal digits, decided for all at once: an addition that carries into a byte's top bit
+    /// exactly when the byte reaches a bound shows on which side of the bound it lies.
+    private static func areHex(_ word: UInt64) -> Bool {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let tops = ones &* 0x80
+        guard word & tops == 0 else { return false }
+        let digits = (word &+ ones &* (0x80 - 0x30)) ^ (word &+ ones &* (0x80 - 0x3A))
+        let lower = word | ones &* 0x20
+        let letters = (lower &+ ones &* (0x80 - 0x61)) ^ (lower &+ ones &* (0x80 - 0x67))
+        return (digits | letters) & tops == tops
     }
 
     /// The topic without its push type's suffix.

@@ -23,6 +23,12 @@ package struct Bytes {
         unsafe index >= 0 && index < raw.count ? unsafe raw[index] : 0
     }
 
+    /// Eight bytes as a word in memory order; the place must leave room for them, else the word is zero.
+    package func word(at index: Int) -> UInt64 {
+        guard index >= 0, unsafe index &+ 8 <= raw.count else { return 0 }
+        return unsafe raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+    }
+
     /// The bytes from `start` up to `end`, cut to what there is.
     package func slice(_ start: Int, _ end: Int) -> Bytes {
         let low = unsafe min(max(0, start), raw.count)

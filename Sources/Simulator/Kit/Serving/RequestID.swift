@@ -1,5 +1,12 @@
 import Core
 
+/// Where the `apns-id` of an answer comes from.
+enum AnswerID {
+    /// The request's own bytes, during the call that hands them over; what has another length is replaced.
+    case borrowed(Bytes)
+    case kept(RequestID)
+}
+
 /// The `apns-id` of a request, kept for its answer in 16 bytes.
 struct RequestID {
     private let high: UInt64

@@ -19,7 +19,7 @@ final class Responder {
 
     /// Sends the answer on its stream.
     func send(
-        _ answer: Answer, to stream: Int32, id: RequestID, rule: FaultRule?, state: ConnectionState,
+        _ answer: Answer, to stream: Int32, id: AnswerID, rule: FaultRule?, state: ConnectionState,
         connection: HTTP2ServerConnection, wallMs: Int64
     ) {
         headers.clear()
@@ -47,11 +47,11 @@ final class Responder {
         unsafe value.withUnsafeBytes { unsafe headers.add(header, $0) }
     }
 
-    private func addIDs(_ id: RequestID, sandbox: Bool) {
-        if id.isPresent {
-            unsafe id.withBytes { unsafe headers.add(.apnsID, $0) }
-        } else {
-            unsafe makeID().withBytes { unsafe headers.add(.apnsID, $0) }
+    private func addIDs(_ id: AnswerID, sandbox: Bool) {
+        switch id {
+        case .borrowed(let bytes) where bytes.count == 36: unsafe headers.add(.apnsID, bytes.raw)
+        case .kept(let id) where id.isPresent: unsafe id.withBytes { unsafe headers.add(.apnsID, $0) }
+        default: unsafe makeID().withBytes { unsafe headers.add(.apnsID, $0) }
         }
         // Only the development environment names the entry in the delivery log.
         if sandbox { unsafe makeID().withBytes { unsafe headers.add(.apnsUniqueID, $0) } }

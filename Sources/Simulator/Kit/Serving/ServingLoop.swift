@@ -105,7 +105,9 @@ final class ServingLoop: TimerHandler, TurnHandler, WakeHandler {
             connection.setMaxConcurrentStreams(state.streamsMax)
         }
         carryOut(
-            answer, stream: request.streamID, id: RequestID(seen.apnsID), state: state, connection: connection
+            answer, stream: request.streamID,
+            id: answer.reason == APNsReason.badMessageID.rawValue ? .empty : seen.apnsID, state: state,
+            connection: connection
         )
     }
 
@@ -130,7 +132,7 @@ final class ServingLoop: TimerHandler, TurnHandler, WakeHandler {
     }
 
     private func carryOut(
-        _ answer: Answer, stream: Int32, id: RequestID, state: ConnectionState,
+        _ answer: Answer, stream: Int32, id: Bytes, state: ConnectionState,
         connection: HTTP2ServerConnection
     ) {
         let rule = answer.rule >= 0 ? judge.rule(Int(answer.rule)) : nil
@@ -138,15 +140,15 @@ final class ServingLoop: TimerHandler, TurnHandler, WakeHandler {
             delayed.push(
                 DelayedAnswer(
                     dueMs: loop.nowMs + UInt64(answer.delayMs), order: 0, answer: answer, stream: stream,
-                    id: id,
+                    id: RequestID(id),
                     rule: rule, connection: connection, state: state))
             return
         }
-        act(answer, stream: stream, id: id, rule: rule, state: state, connection: connection)
+        act(answer, stream: stream, id: .borrowed(id), rule: rule, state: state, connection: connection)
     }
 
     private func act(
-        _ answer: Answer, stream: Int32, id: RequestID, rule: FaultRule?, state: ConnectionState,
+        _ answer: Answer, stream: Int32, id: AnswerID, rule: FaultRule?, state: ConnectionState,
         connection: HTTP2ServerConnection
     ) {
         switch answer.action {
@@ -214,7 +216,8 @@ final class ServingLoop: TimerHandler, TurnHandler, WakeHandler {
             while let entry = delayed.pop(nowMs: loop.nowMs) {
                 guard entry.connection.isOpen else { continue }
                 act(
-                    entry.answer, stream: entry.stream, id: entry.id, rule: entry.rule, state: entry.state,
+                    entry.answer, stream: entry.stream, id: .kept(entry.id), rule: entry.rule,
+                    state: entry.state,
                     connection: entry.connection)
             }
         } else {
