@@ -166,6 +166,15 @@ struct WireFaultTests {
         #expect(apns.body == "<oops>")
     }
 
+    @Test("Retry-After as a date") func retryDate() throws {
+        let running = try RunningSimulator()
+        try running.simulator.setFaults(
+            "{\"rules\":[{\"answer\":{\"status\":503,\"retry_after\":90,\"retry_after_date\":true}}]}")
+        let outcome = try running.apns().send(path: path(1), body: body)
+        let candidates = (80...90).map { HTTPDate.text(ms: Clock.wallMs + $0 * 1000) }
+        #expect(candidates.contains(outcome.retryAfter))
+    }
+
     @Test("An hour passes when the clock is moved") func clock() throws {
         let running = try RunningSimulator()
         let client = try running.apns()

@@ -184,6 +184,7 @@ struct FaultScriptReader {
         case "content_type": rule.contentType = Array(try text(member).utf8)
         case "delay_ms": rule.answer.delayMs = UInt32(clamping: try number(member))
         case "retry_after": rule.answer.retryAfter = UInt32(clamping: try number(member))
+        case "retry_after_date": rule.answer.retryAfterIsDate = try flag(member)
         case "error_code": rule.answer.errorCode = UInt32(clamping: try number(member))
         case "last_stream": try lastStream(member, into: &rule.answer)
         case "delivered": rule.answer.delivered = try flag(member)

@@ -70,6 +70,8 @@ package struct Answer: Sendable, Equatable {
     package var delivered = false
     /// Whether a 410 leaves its timestamp out.
     package var withoutTimestamp = false
+    /// Whether Retry-After is a date instead of seconds.
+    package var retryAfterIsDate = false
     /// How long the answer waits.
     package var delayMs: UInt32 = 0
     /// The Retry-After header in seconds; zero leaves it out.

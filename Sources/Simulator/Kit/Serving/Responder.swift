@@ -30,7 +30,11 @@ final class Responder {
         } else {
             fcmBody(answer, rule: rule, project: state.project, wallMs: wallMs)
         }
-        if answer.retryAfter > 0 { headers.add(.retryAfter, decimal: UInt64(answer.retryAfter)) }
+        if answer.retryAfter > 0, answer.retryAfterIsDate {
+            add(.retryAfter, Array(HTTPDate.text(ms: wallMs + Int64(answer.retryAfter) * 1000).utf8))
+        } else if answer.retryAfter > 0 {
+            headers.add(.retryAfter, decimal: UInt64(answer.retryAfter))
+        }
         unsafe connection.respond(stream, status: answer.status, headers: headers, body: scratch.bytes)
     }
 
