@@ -18,10 +18,10 @@ package enum SimulatorCommand {
             Option(
                 "certificate-dir", .value("DIR"),
                 help: "write the CA, the .p8 key and the service account here, and use them again next time"),
-            Option("certificate-host", .values("NAME"), help: "further names for the certificate"),
+            Option("certificate-host", .values("NAME"), help: "further names for the certificate."),
             Option("team-id", .value("ID"), help: "Apple team of the key (SIMTEAM001)"),
             Option("key-id", .value("ID"), help: "id of the key (SIMKEY0001)"),
-            Option("bundle-id", .values("ID"), help: "allow only these bundle ids (any)"),
+            Option("bundle-id", .values("ID"), help: "allow only these bundle ids (any)."),
             Option("project-id", .value("ID"), help: "Firebase project (simulated-project)"),
             Option("faults", .value("FILE"), help: "fault script to begin with"),
             Option("delay-ms", .value("MS"), help: "delay every answer"),
@@ -31,7 +31,7 @@ package enum SimulatorCommand {
             Option(
                 "count-updates-per-key", help: "judge provider token updates over all connections of a key"),
             Option("known-tokens-only", help: "refuse device tokens that were not listed"),
-            Option("job-key", .values("NAME"), help: "payload member that holds the job id (peal_job)"),
+            Option("job-key", .values("NAME"), help: "payload member that holds the job id (peal_job)."),
             Option("record-max", .value("N"), help: "requests kept in the record (1000000)"),
             Option("keep-bodies", help: "keep bodies in the record"),
             Option("accept-all", help: "accept everything unchecked, for benchmarks"),

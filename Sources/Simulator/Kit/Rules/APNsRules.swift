@@ -139,8 +139,8 @@ enum APNsRules {
         return true
     }
 
-    /// Whether eight bytes are hexadecimal digits, decided for all at once: an addition that carries into a byte's top bit
-    /// exactly when the byte reaches a bound shows on which side of the bound it lies.
+    /// Whether eight bytes are hexadecimal digits, decided for all at once: an addition that carries into a
+    /// byte's top bit exactly when the byte reaches a bound shows on which side of the bound it lies.
     private static func areHex(_ word: UInt64) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let tops = ones &* 0x80

@@ -7,7 +7,8 @@ enum HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// The second that holds this instant, `Sun, 06 Nov 1994 08:49:37 GMT`; instants before 1970 count as 1970.
+    /// The second that holds this instant: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// What lies before 1970 counts as 1970.
     static func text(ms: Int64) -> String {
         let seconds = Int(max(0, ms) / 1000)
         let (year, month, day) = Timestamp.date(days: seconds / 86_400)
