@@ -6,7 +6,7 @@ package enum PealCommand {
     /// What it takes.
     package static let command = Command(
         "peal", summary: "The operator's tool of the Peal notification pipeline.",
-        subcommands: [UpCommand.command, DemoCommand.command],
+        subcommands: [UpCommand.command, DemoCommand.command, BenchCommand.command],
         details: """
             Everything that 'up' and 'demo' start runs on loopback and ends with them: an embedded Kafka
             broker, a private redis-server, doubles of APNs and FCM, a worker and a retry service.
@@ -21,7 +21,8 @@ package enum PealCommand {
             switch arguments.path.first {
             case "up": return try UpCommand.run(arguments)
             case "demo": return try DemoCommand.run(arguments)
-            default: throw UsageFailure("name a command: up or demo; see --help")
+            case "bench": return try BenchCommand.run(arguments)
+            default: throw UsageFailure("name a command: up, demo or bench; see --help")
             }
         } catch {
             Console.failUsage(error, of: command)

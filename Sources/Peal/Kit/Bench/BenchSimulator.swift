@@ -1,0 +1,71 @@
+internal import Core
+internal import EventLoop
+internal import Glibc
+internal import HTTPClient
+
+/// `peal-simulator --accept-all` as a process of its own, so that its CPU can be told from the others'.
+final class BenchSimulator {
+    let process: ChildProcess
+    let apnsPort: UInt16
+    let sandboxPort: UInt16
+    let fcmPort: UInt16
+    /// Where its credentials are.
+    let credentialDirectory: String
+    private let adminURL: String
+    private let client: HTTPClient
+
+    /// The authority that signed its certificate.
+    var caFile: String { "\(credentialDirectory)/ca.pem" }
+
+    /// Starts it and waits for its addresses.
+    /// - Throws: `.simulator` when it doesn't say them within ten seconds.
+    init(directory: String) throws(StackFailure) {
+        credentialDirectory = "\(directory)/credentials"
+        let ports = ["apns", "sandbox", "fcm", "admin"].flatMap { ["--\($0)-port", "0"] }
+        process = try ChildProcess(
+            name: "simulator", program: "\(StackOptions.ownDirectory)/peal-simulator",
+            arguments: ports + [
+                "--certificate-dir", credentialDirectory, "--accept-all", "--record-max", "0", "--json",
+            ], logPath: "\(directory)/simulator.log")
+        let addresses = try Self.addresses(of: process)
+        apnsPort = try Self.port("apns", addresses)
+        sandboxPort = try Self.port("apns_sandbox", addresses)
+        fcmPort = try Self.port("fcm", addresses)
+        adminURL = addresses["admin"]?.string ?? ""
+        var options = HTTPClientOptions()
+        options.connectTimeoutMs = 1_000
+        options.totalTimeoutMs = 10_000
+        options.proxy = ""
+        client = HTTPClient(options)
+    }
+
+    private static func addresses(of process: ChildProcess) throws(StackFailure) -> JSONValue {
+        let end = Clock.monotonicMs + 10_000
+        while Clock.monotonicMs < end, process.isRunning {
+            if let line = process.logTail().split(separator: "\n").first(where: { $0.hasPrefix("{") }),
+                let value = try? JSONValue.parse(text: String(line))
+            {
+                return value
+            }
+            usleep(10_000)
+        }
+        throw StackFailure(.simulator, "the simulator did not start; its log ends:\n\(process.logTail())")
+    }
+
+    private static func port(_ name: String, _ addresses: JSONValue) throws(StackFailure) -> UInt16 {
+        guard let digits = addresses[name]?.string?.split(separator: ":").last, let port = UInt16(digits)
+        else {
+            throw StackFailure(.simulator, "the simulator did not say where \(name) is")
+        }
+        return port
+    }
+
+    /// Requests answered so far; nil when it doesn't say.
+    func requestCount() -> Int? {
+        guard let answer = try? client.send(HTTPClientRequest(url: "\(adminURL)/stats")),
+            let stats = try? JSONValue.parse(text: String(decoding: answer.body, as: UTF8.self)),
+            let count = stats["requests"]?.integer
+        else { return nil }
+        return Int(clamping: count)
+    }
+}
