@@ -2,6 +2,7 @@ import Configuration
 import Core
 import EventLoop
 import Foundation
+import HTTPClient
 import Kafka
 import Logging
 import Redis
@@ -32,7 +33,8 @@ final class Rig {
     /// `extra` is appended to the configuration; `simulated` changes the doubles before they start.
     init(
         partitions: Int = 4, apps: String? = nil, worker workerYAML: String = "",
-        providers: String = "", simulated: (inout SimulatorSettings) -> Void = { _ in }
+        providers: String = "", retryYAML: String = "", startsWorker: Bool = true,
+        simulated: (inout SimulatorSettings) -> Void = { _ in }
     ) throws {
         folder = try Files.makeTemporaryDirectory(prefix: "peal-worker-test")
         var topics = Self.lanes.map { (name: "peal.jobs.\($0)", partitions: partitions) }
@@ -50,7 +52,7 @@ final class Rig {
         try Files.write(path: folder + "/key.p8", text: simulator.credentials.apnsKeyPEM, mode: 0o600)
         try Files.write(
             path: folder + "/account.json", text: simulator.credentials.serviceAccountJSON, mode: 0o600)
-        let text = Self.yaml(self.folder, broker, redis, simulator, apps, workerYAML, providers)
+        let text = Self.yaml(self.folder, broker, redis, simulator, apps, workerYAML, providers + "\n" + retryYAML)
         try Files.write(path: folder + "/peal.yaml", text: text)
         settings = try Configuration.load(path: folder + "/peal.yaml", environment: [:])
         sink = LogSink(descriptor: 2, format: .json)
@@ -60,7 +62,7 @@ final class Rig {
         try producer.warmUp(timeoutMs: 10_000)
         session = try RedisSession(options: RedisClientOptions(endpoint: redis.endpoint))
         try startRetry()
-        try startWorker()
+        if startsWorker { try startWorker() }
     }
 
     deinit { stop() }
@@ -131,6 +133,14 @@ final class Rig {
     }
 
     // MARK: Driving it
+
+    /// What the worker's HTTP port answers.
+    func probe(_ path: String) throws -> String {
+        let port = try #require(worker?.httpPort)
+        let client = HTTPClient(HTTPClientOptions())
+        let response = try client.send(HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)"))
+        return String(decoding: response.body, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
 
     func register(
         _ recipient: String, device: String, _ platform: DevicePlatform, token: String, app: String = "shop",
