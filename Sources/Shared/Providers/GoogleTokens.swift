@@ -70,15 +70,16 @@ struct GoogleTokens {
             headers: [("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "application/json")],
             body: Array(form.utf8))
         do throws(HTTPClientFailure) {
-            return Self.read(try client.send(request))
+            let response = try client.send(request)
+            return Self.read(status: response.status, body: response.body)
         } catch {
             return .unavailable("the token endpoint \(tokenURI) can't be reached: \(error)")
         }
     }
 
-    static func read(_ response: HTTPClientResponse) -> Answer {
-        let document = try? JSONValue.parse(text: String(decoding: response.body, as: UTF8.self))
-        if response.status == 200 {
+    static func read(status: Int, body: [UInt8]) -> Answer {
+        let document = try? JSONValue.parse(text: String(decoding: body, as: UTF8.self))
+        if status == 200 {
             guard let token = document?["access_token"]?.string, !token.isEmpty,
                 token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
             else { return .unavailable("the token endpoint answered 200 without an access token") }
@@ -87,13 +88,13 @@ struct GoogleTokens {
         }
         let error = document?["error"]?.string ?? ""
         let text = document?["error_description"]?.string ?? error
-        if response.status == 400 || response.status == 401 || response.status == 403 {
+        if status == 400 || status == 401 || status == 403 {
             let reason: Reason = error == "invalid_client" ? .oauthInvalidClient : .oauthInvalidGrant
             return .refused(
                 reason,
-                "the token endpoint refused the service account (\(response.status) \(text.prefix(200))): check that the"
+                "the token endpoint refused the service account (\(status) \(text.prefix(200))): check that the"
                     + " key was not deleted and that this machine's clock is right")
         }
-        return .unavailable("the token endpoint answered \(response.status)")
+        return .unavailable("the token endpoint answered \(status)")
     }
 }
