@@ -27,14 +27,20 @@ private let minute: Int64 = 60_000
         let policy = minted()
         let just = 45 * minute - 1
         #expect(policy.decide(wallMs: 1_000_000_000 + just, steadyMs: just, isRefused: false) != .mint)
-        #expect(policy.decide(wallMs: 1_000_000_000 + 45 * minute, steadyMs: 45 * minute, isRefused: false) == .mint)
+        #expect(
+            policy.decide(wallMs: 1_000_000_000 + 45 * minute, steadyMs: 45 * minute, isRefused: false)
+                == .mint)
     }
 
     @Test(arguments: [UInt64(0), 1, 12_345, 360_000, .max])
     func theJitterNeverLeadsPastApplesLimits(random: UInt64) {
         let policy = minted(random)
-        #expect(policy.decide(wallMs: 1_000_000_000 + 20 * minute, steadyMs: 20 * minute, isRefused: false) != .mint)
-        #expect(policy.decide(wallMs: 1_000_000_000 + 55 * minute, steadyMs: 55 * minute, isRefused: false) == .mint)
+        #expect(
+            policy.decide(wallMs: 1_000_000_000 + 20 * minute, steadyMs: 20 * minute, isRefused: false)
+                != .mint)
+        #expect(
+            policy.decide(wallMs: 1_000_000_000 + 55 * minute, steadyMs: 55 * minute, isRefused: false)
+                == .mint)
     }
 
     @Test func aRefusedTokenIsRenewedButNotWithinTwentyMinutes() {
@@ -42,7 +48,9 @@ private let minute: Int64 = 60_000
         #expect(
             policy.decide(wallMs: 1_000_000_000 + minute, steadyMs: minute, isRefused: true)
                 == .keep(untilSteadyMs: 20 * minute))
-        #expect(policy.decide(wallMs: 1_000_000_000 + 20 * minute, steadyMs: 20 * minute, isRefused: true) == .mint)
+        #expect(
+            policy.decide(wallMs: 1_000_000_000 + 20 * minute, steadyMs: 20 * minute, isRefused: true)
+                == .mint)
     }
 
     @Test func aHoldPutsTheNextTokenOff() {
@@ -51,16 +59,22 @@ private let minute: Int64 = 60_000
         #expect(
             policy.decide(wallMs: 1_000_000_000 + 46 * minute, steadyMs: 46 * minute, isRefused: false)
                 == .keep(untilSteadyMs: 50 * minute))
-        #expect(policy.decide(wallMs: 1_000_000_000 + 50 * minute, steadyMs: 50 * minute, isRefused: false) == .mint)
+        #expect(
+            policy.decide(wallMs: 1_000_000_000 + 50 * minute, steadyMs: 50 * minute, isRefused: false)
+                == .mint)
     }
 
     @Test func aWallClockThatStepsMakesTheTokenWrong() {
         let policy = minted()
         for step in [-10 * minute, 10 * minute] {
             #expect(
-                policy.decide(wallMs: 1_000_000_000 + 25 * minute + step, steadyMs: 25 * minute, isRefused: false) == .mint)
+                policy.decide(
+                    wallMs: 1_000_000_000 + 25 * minute + step, steadyMs: 25 * minute, isRefused: false)
+                    == .mint)
         }
-        #expect(policy.decide(wallMs: 1_000_000_000 + 25 * minute + 1000, steadyMs: 25 * minute, isRefused: false) != .mint)
+        #expect(
+            policy.decide(wallMs: 1_000_000_000 + 25 * minute + 1000, steadyMs: 25 * minute, isRefused: false)
+                != .mint)
     }
 }
 
@@ -79,8 +93,9 @@ private let minute: Int64 = 60_000
                 continue
             }
         }
-        guard case .refused(let reason, let text) = read(
-            400, #"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#)
+        guard
+            case .refused(let reason, let text) = read(
+                400, #"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#)
         else {
             Issue.record("invalid_grant is a refusal")
             return
@@ -111,17 +126,22 @@ private let minute: Int64 = 60_000
         let pem = try RS256PrivateKey.generate().pem()
         return JSONValue.object([
             .init(name: "client_email", value: .string("peal@example.iam")),
-            .init(name: "project_id", value: .string("example")), .init(name: "private_key", value: .string(pem)),
+            .init(name: "project_id", value: .string("example")),
+            .init(name: "private_key", value: .string(pem)),
         ]).text
     }
 
     @Test func aServiceAccountThatIsNoneIsNamed() throws {
         for (json, word) in [("{", "service-account"), ("{}", "client_email"), ("[]", "client_email")] {
-            let failure = #expect(throws: CredentialFailure.self) { _ = try ServiceAccount(json: json, source: "key.json") }
+            let failure = #expect(throws: CredentialFailure.self) {
+                _ = try ServiceAccount(json: json, source: "key.json")
+            }
             #expect(failure?.description.contains(word) == true)
             #expect(failure?.description.contains("key.json") == true)
         }
-        let failure = #expect(throws: CredentialFailure.self) { _ = try ServiceAccount(path: "/nonexistent.json") }
+        let failure = #expect(throws: CredentialFailure.self) {
+            _ = try ServiceAccount(path: "/nonexistent.json")
+        }
         #expect(failure?.description.contains("/nonexistent.json") == true)
     }
 }
@@ -179,9 +199,11 @@ private let minute: Int64 = 60_000
         #expect(directory.routes.count == 1)
         let one = directory.apps[try #require(directory.index(of: "one"))]
         let bare = directory.apps[try #require(directory.index(of: "bare"))]
-        #expect(one.destination(platform: .ios, environment: .production, isFCMToken: false) == .route(0, .apns))
+        #expect(
+            one.destination(platform: .ios, environment: .production, isFCMToken: false) == .route(0, .apns))
         #expect(one.destination(platform: .ios, environment: .sandbox, isFCMToken: false) == .none(.apns))
-        #expect(one.destination(platform: .android, environment: .production, isFCMToken: false) == .none(.fcm))
+        #expect(
+            one.destination(platform: .android, environment: .production, isFCMToken: false) == .none(.fcm))
         #expect(bare.destination(platform: .ios, environment: .production, isFCMToken: false) == .log(.apns))
         #expect(directory.index(of: "three") == nil)
     }

@@ -38,13 +38,16 @@ import Testing
         let jobs = (0..<100).map { number in
             (
                 key: "shop/p\(number % 5)",
-                json: #"{"id":"o-\#(number)","app":"shop","to":{"recipient":"p\#(number % 5)"},"title":"\#(number)","unread":1}"#
+                json:
+                    #"{"id":"o-\#(number)","app":"shop","to":{"recipient":"p\#(number % 5)"},"title":"\#(number)","unread":1}"#
             )
         }
         try rig.publishMany(jobs)
         #expect(rig.wait { rig.simulator.record.count >= 100 })
         for person in 0..<5 {
-            let badges = rig.simulator.record.requests(token: Tokens.apns(100 + person)).map { $0.badge ?? -1 }
+            let badges = rig.simulator.record.requests(token: Tokens.apns(100 + person)).map {
+                $0.badge ?? -1
+            }
             #expect(badges == (1...20).map { Int64($0) })
         }
     }
@@ -59,21 +62,35 @@ import Testing
         let good = #"{"app":"shop","to":{"recipient":"anna"},"title":"fine"}"#
         let bad: [(key: String?, value: [UInt8]?, reason: String)] = [
             ("shop/anna", Array("{not json".utf8), "malformed_job"),
-            ("nobody/anna", Array(#"{"app":"nobody","to":{"recipient":"anna"},"title":"x"}"#.utf8), "unknown_app"),
-            ("shop/anna", Array(#"{"app":"shop","to":{"recipient":"anna"},"titel":"x"}"#.utf8), "malformed_job"),
-            ("shop/anna", Array(#"{"app":"shop","to":{"recipient":"anna"},"body":"\#(long)"}"#.utf8), "oversize"),
+            (
+                "nobody/anna", Array(#"{"app":"nobody","to":{"recipient":"anna"},"title":"x"}"#.utf8),
+                "unknown_app"
+            ),
+            (
+                "shop/anna", Array(#"{"app":"shop","to":{"recipient":"anna"},"titel":"x"}"#.utf8),
+                "malformed_job"
+            ),
+            (
+                "shop/anna", Array(#"{"app":"shop","to":{"recipient":"anna"},"body":"\#(long)"}"#.utf8),
+                "oversize"
+            ),
             ("shop/anna", nil, "malformed_job"),
             (nil, Array(good.utf8), "malformed_job"),
             ("shop/anna", noise, "malformed_job"),
             (
-                "shop/anna", Array(#"{"app":"shop","to":{"recipient":"anna"},"type":"background","title":"x"}"#.utf8),
+                "shop/anna",
+                Array(#"{"app":"shop","to":{"recipient":"anna"},"type":"background","title":"x"}"#.utf8),
                 "contradictory_job"
             ),
         ]
         for item in bad { try rig.publish(bytes: item.value, key: item.key.map { Array($0.utf8) }) }
         try rig.publish(good, key: "shop/anna")
         #expect(rig.wait { rig.accepted == 1 })
-        #expect(rig.wait { (rig.worker?.outcomes["dead"] ?? 0) + (rig.worker?.outcomes["rejected"] ?? 0) == UInt64(bad.count) })
+        #expect(
+            rig.wait {
+                (rig.worker?.outcomes["dead"] ?? 0) + (rig.worker?.outcomes["rejected"] ?? 0)
+                    == UInt64(bad.count)
+            })
         let letters = try rig.read("peal.dead")
         #expect(letters.count == bad.count)
         for item in bad {
@@ -95,9 +112,10 @@ import Testing
         let gone = "fa11fa11" + "4100" + "00" + "0e10" + String(repeating: "b", count: 46)
         try rig.register("old", device: "phone", .ios, token: gone, at: now - 7_200_000)
         try rig.register("new", device: "phone", .ios, token: gone.dropLast() + "c", at: now - 60_000)
-        try rig.register("droid", device: "phone", .android, token: Tokens.fcm(5) + "~UNREGISTERED", at: now - 60_000)
+        try rig.register(
+            "droid", device: "phone", .android, token: Tokens.fcm(5) + "~UNREGISTERED", at: now - 60_000)
         for name in ["old", "new", "droid"] {
-            try rig.publish(#"{"app":"shop","to":{"recipient":"\#(name)"},"title":"x","ttl":2}"#, key: "shop/\(name)")
+            try rig.publish(#"{"app":"shop","to":{"recipient":"\#(name)"},"title":"x"}"#, key: "shop/\(name)")
         }
         #expect(rig.wait { (try? rig.devices(of: "old")) == [] })
         #expect(rig.wait { (try? rig.devices(of: "droid")) == [] })
@@ -136,7 +154,8 @@ import Testing
         try rig.publish(#"{"app":"bare","to":{"recipient":"bert"},"title":"printed"}"#, key: "bare/bert")
         try rig.publish(#"{"app":"shop","to":{"recipient":"nobody"},"title":"x"}"#, key: "shop/nobody")
         try rig.publish(
-            #"{"app":"shop","to":{"recipient":"anna"},"title":"x","expires_at":"2020-01-01T00:00:00Z"}"#, key: "shop/anna")
+            #"{"app":"shop","to":{"recipient":"anna"},"title":"x","expires_at":"2020-01-01T00:00:00Z"}"#,
+            key: "shop/anna")
         #expect(rig.wait { rig.worker?.outcomes["duplicate"] == 2 })
         #expect(rig.wait { rig.worker?.outcomes["no_device"] == 1 })
         #expect(rig.wait { rig.worker?.outcomes["expired"] == 1 })
@@ -149,12 +168,14 @@ import Testing
         let rig = try Rig()
         defer { rig.stop() }
         try rig.register("anna", device: "phone", .ios, token: Tokens.apns(1))
-        try rig.publish(#"{"id":"a","app":"shop","to":{"recipient":"anna"},"title":"x","unread":1}"#, key: "shop/anna")
+        try rig.publish(
+            #"{"id":"a","app":"shop","to":{"recipient":"anna"},"title":"x","unread":1}"#, key: "shop/anna")
         #expect(rig.wait { rig.accepted == 1 })
         rig.redis.suspend()
         for number in 0..<50 {
             try rig.publish(
-                #"{"id":"h\#(number)","app":"shop","to":{"recipient":"anna"},"title":"x","unread":1}"#, key: "shop/anna")
+                #"{"id":"h\#(number)","app":"shop","to":{"recipient":"anna"},"title":"x","unread":1}"#,
+                key: "shop/anna")
         }
         #expect(rig.wait { ((try? rig.probe("/readyz")) ?? "").contains("Redis") })
         #expect(try rig.probe("/livez") == "ok")
@@ -173,7 +194,8 @@ import Testing
         let jobs = (0..<4000).map { number in
             (
                 key: "shop/t\(number)",
-                json: #"{"id":"s-\#(number)","app":"shop","to":{"token":"\#(Tokens.apns(number))","platform":"ios"},"title":"x","data":{"peal_job":"s-\#(number)"}}"#
+                json:
+                    #"{"id":"s-\#(number)","app":"shop","to":{"token":"\#(Tokens.apns(number))","platform":"ios"},"title":"x","data":{"peal_job":"s-\#(number)"}}"#
             )
         }
         try rig.publishMany(jobs)

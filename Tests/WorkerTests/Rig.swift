@@ -52,7 +52,8 @@ final class Rig {
         try Files.write(path: folder + "/key.p8", text: simulator.credentials.apnsKeyPEM, mode: 0o600)
         try Files.write(
             path: folder + "/account.json", text: simulator.credentials.serviceAccountJSON, mode: 0o600)
-        let text = Self.yaml(self.folder, broker, redis, simulator, apps, workerYAML, providers + "\n" + retryYAML)
+        let text = Self.yaml(
+            self.folder, broker, redis, simulator, apps, workerYAML, providers + "\n" + retryYAML)
         try Files.write(path: folder + "/peal.yaml", text: text)
         settings = try Configuration.load(path: folder + "/peal.yaml", environment: [:])
         sink = LogSink(descriptor: 2, format: .json)
@@ -212,9 +213,20 @@ final class Rig {
         let end = Clock.monotonicMs + UInt64(seconds * 1000)
         while Clock.monotonicMs < end {
             if try condition() { return true }
-            usleep(20_000)
+            usleep(50_000)
         }
         return try condition()
+    }
+
+    /// How many requests were recorded, once no more arrive: those in flight at a kill are recorded a little later.
+    func settledRequestCount() -> Int {
+        var last = -1
+        _ = wait {
+            let now = simulator.record.count
+            defer { last = now }
+            return now == last
+        }
+        return last
     }
 
     var accepted: UInt64 { worker?.outcomes["accepted"] ?? 0 }

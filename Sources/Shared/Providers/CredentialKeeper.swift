@@ -26,7 +26,8 @@ package final class CredentialKeeper: Sendable {
 
     /// Starts the thread. `caFile` is trusted for token endpoints, nil for the system's authorities.
     package init(
-        caFile: String?, verifiesPeer: Bool = true, appleTokenAgeMs: Int64 = MintingPolicy.standardAgeMs, logger: Logger
+        caFile: String?, verifiesPeer: Bool = true, appleTokenAgeMs: Int64 = MintingPolicy.standardAgeMs,
+        logger: Logger
     ) {
         let shared = Shared()
         self.shared = shared

@@ -52,7 +52,8 @@ package struct DirectoryBuilder {
             }
         return AppEntry(
             name: app.name, render: app.renderSettings, outcomes: outcomes,
-            unreadDefault: Int32(clamping: app.unreadDefault), sendsBadge: app.badge, apnsProduction: production,
+            unreadDefault: Int32(clamping: app.unreadDefault), sendsBadge: app.badge,
+            apnsProduction: production,
             apnsSandbox: sandbox,
             fcm: fcm, usesLog: app.isLogOnly)
     }

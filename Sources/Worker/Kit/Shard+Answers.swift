@@ -126,7 +126,8 @@ extension Shard: ResponseSink {
         breakers[app].note(answered: 1, refused: isRefused ? 1 : 0, nowMs: nowMs)
         guard breakers[app].openings > openings else { return }
         logger.error(
-            "tokens.breaker", "Too many tokens are refused at once; none are removed for a while. Check the app's topic, "
+            "tokens.breaker",
+            "Too many tokens are refused at once; none are removed for a while. Check the app's topic, "
                 + "environment and credential.", ["app": .text(directory.apps[app].name)])
     }
 
@@ -147,7 +148,8 @@ extension Shard: ResponseSink {
         let failure = RetrySchedule.Failure(
             backoff: backoff, attempt: job.headers.sends + 1 + Int(slot.resends),
             firstFailureMs: job.headers.firstFailureMs > 0 ? job.headers.firstFailureMs : nowMs, nowMs: nowMs,
-            afterMs: afterMs, deadlineMs: job.deadlineMs, isUrgent: settings.urgentEarly && lanes[Int(job.lane)].name == "urgent")
+            afterMs: afterMs, deadlineMs: job.deadlineMs,
+            isUrgent: settings.urgentEarly && lanes[Int(job.lane)].name == "urgent")
         switch settings.schedule.next(after: failure, random: nextRandom()) {
         case .now:
             if slot.resends >= Self.resendsMax || !isCurrent(slot.job) {

@@ -53,7 +53,8 @@ package final class WorkerService {
         let redis = try settings.redisOptions(scripts: RegistryScripts.all)
         let token = settings.providers.fcmTokenEndpoint
         let keeper = CredentialKeeper(
-            caFile: token.caFile, verifiesPeer: token.verify, appleTokenAgeMs: settings.providers.apnsTokenAgeMs,
+            caFile: token.caFile, verifiesPeer: token.verify,
+            appleTokenAgeMs: settings.providers.apnsTokenAgeMs,
             logger: log.child("credentials"))
         self.keeper = keeper
         let directory: ProviderDirectory
@@ -111,7 +112,8 @@ package final class WorkerService {
         try producer.apply(properties)
         let options = ShardSettings(
             redis: redis, producer: producer, topics: TopicNames(prefix: settings.topics.prefix),
-            schedule: settings.retrySchedule, maxAgeMs: settings.retry.maxAgeMs, urgentEarly: settings.retry.urgentEarly,
+            schedule: settings.retrySchedule, maxAgeMs: settings.retry.maxAgeMs,
+            urgentEarly: settings.retry.urgentEarly,
             invalidation: settings.providers.invalidation, deliveriesMax: max(64, settings.worker.inFlight),
             urgentReserve: settings.worker.urgentReserve, podName: podName(), printer: printer)
         var threads: [WorkerThread] = []
