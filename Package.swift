@@ -188,7 +188,8 @@ let package = Package(
         tests(
             "WorkerTests",
             [
-                "WorkerKit", "RetryKit", "SimulatorKit", "HTTPClient", "Kafka", "Redis", "Registry", "Configuration",
+                "WorkerKit", "RetryKit", "SimulatorKit", "HTTPClient", "Kafka", "Redis", "Registry",
+                "Configuration",
                 "Decisions",
                 "Jobs", "Rendering", "Providers", "Security", "Core", "EventLoop", "Logging", "TestSupport",
             ]),

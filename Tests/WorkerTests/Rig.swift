@@ -13,7 +13,8 @@ import Testing
 
 @testable import WorkerKit
 
-/// Everything a worker needs, real and on loopback: broker, redis-server, APNs and FCM doubles, retry service.
+/// Everything a worker needs, real and on loopback: broker, redis-server, APNs and FCM doubles, retry
+/// service.
 final class Rig {
     let broker: EmbeddedBroker
     let redis: PrivateRedisServer
@@ -218,7 +219,8 @@ final class Rig {
         return try condition()
     }
 
-    /// How many requests were recorded, once no more arrive: those in flight at a kill are recorded a little later.
+    /// How many requests were recorded, once no more arrive: those in flight at a kill are recorded a little
+    /// later.
     func settledRequestCount() -> Int {
         var last = -1
         _ = wait {

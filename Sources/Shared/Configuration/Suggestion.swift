@@ -11,8 +11,8 @@ enum Suggestion {
         return best?.name
     }
 
-    /// The Levenshtein distance, with a swap of neighbours counted as one step. Names are short, so O(n * m) is
-    /// fine.
+    /// The Levenshtein distance, with a swap of neighbours counted as one step. Names are short, so O(n * m)
+    /// is fine.
     private static func distance(_ left: [Character], _ right: [Character]) -> Int {
         guard left.count <= 100, right.count <= 100 else { return .max }
         var beforeLast: [Int] = []

@@ -19,7 +19,8 @@ package final class WorkerThread: Sendable {
     }
 
     deinit {
-        // The system keeps what a thread leaves behind until somebody joins it, unless it is told that nobody will.
+        // The system keeps what a thread leaves behind until somebody joins it, unless it is told that nobody
+        // will.
         if !isJoined.load(ordering: .acquiring) { pthread_detach(handle) }
     }
 

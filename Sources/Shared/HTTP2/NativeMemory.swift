@@ -3,7 +3,8 @@ internal import Glibc
 
 /// Memory for one nghttp2 session from free lists, so that a steady stream of requests costs no malloc.
 ///
-/// - Ownership: owns its chunks until `deinit`, which must follow the session's end. Blocks above 1 KiB go to malloc.
+/// - Ownership: owns its chunks until `deinit`, which must follow the session's end. Blocks above 1 KiB go to
+///   malloc.
 /// - Threading: the session's.
 @safe
 final class NativeMemory {

@@ -2,7 +2,8 @@ internal import Core
 internal import EventLoop
 package import Security
 
-/// Measures the transport alone: APNs-shaped requests with distinct paths, ids and bodies, as fast as they go.
+/// Measures the transport alone: APNs-shaped requests with distinct paths, ids and bodies, as fast as they
+/// go.
 ///
 /// - Threading: runs its own loop on the calling thread until done.
 @safe

@@ -24,7 +24,8 @@ package struct TransportFailure: Error, Equatable, Sendable, CustomStringConvert
     package let code: Code
     /// What happened, and what to do about it when that is known. Never holds a secret or a token.
     package let message: String
-    /// The debug data of the server's GOAWAY (APNs: JSON with a `reason`), at most 1 KiB; empty when there was none.
+    /// The debug data of the server's GOAWAY (APNs: JSON with a `reason`), at most 1 KiB; empty when there
+    /// was none.
     package let goAwayReason: [UInt8]
 
     package init(_ code: Code, _ message: String, goAwayReason: [UInt8] = []) {

@@ -103,7 +103,8 @@ struct JobWalk {
         return end
     }
 
-    /// JSON's white space (RFC 8259 section 2) and nothing else: simdjson's kernels differ over other controls.
+    /// JSON's white space (RFC 8259 section 2) and nothing else: simdjson's kernels differ over other
+    /// controls.
     @inline(__always)
     private static func isSpace(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09

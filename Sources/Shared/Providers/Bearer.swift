@@ -4,7 +4,8 @@ internal import Synchronization
 
 /// The current `authorization` value of one credential, shared by all threads of the process.
 ///
-/// - Threading: any thread. A shard compares ``version`` once a turn and takes a snapshot only when it changed.
+/// - Threading: any thread. A shard compares ``version`` once a turn and takes a snapshot only when it
+///   changed.
 package final class Bearer: Sendable {
     /// What can be said about the credential at one moment.
     package struct Snapshot: Sendable {
@@ -33,7 +34,8 @@ package final class Bearer: Sendable {
             Snapshot(authorization: [], version: 1, fault: nil, explanation: ""))
     }
 
-    /// Changes whenever the value or its fault changes. Relaxed: it only says that a snapshot is worth taking.
+    /// Changes whenever the value or its fault changes. Relaxed: it only says that a snapshot is worth
+    /// taking.
     package var version: UInt32 { counter.load(ordering: .relaxed) }
 
     /// The current value.

@@ -7,8 +7,8 @@ internal import Security
 
 /// Keeps every credential's `authorization` value fresh, on one thread of its own.
 ///
-/// One signer a key and one exchange at a time an account: single flight by construction. The hot path never waits
-/// for it; it reads ``Bearer`` snapshots.
+/// One signer a key and one exchange at a time an account: single flight by construction. The hot path never
+/// waits for it; it reads ``Bearer`` snapshots.
 package final class CredentialKeeper: Sendable {
     private let thread: WorkerThread
     private let shared: Shared

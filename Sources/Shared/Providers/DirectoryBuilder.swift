@@ -5,7 +5,8 @@ internal import Jobs
 internal import Rendering
 internal import Security
 
-/// Turns a configuration into apps and routes: reads keys, makes TLS contexts, gives credentials to their keeper.
+/// Turns a configuration into apps and routes: reads keys, makes TLS contexts, gives credentials to their
+/// keeper.
 ///
 /// Apps that share a credential share its route, and with it the connections and the provider token.
 package struct DirectoryBuilder {

@@ -3,7 +3,8 @@ internal import Decisions
 internal import HTTPClient
 internal import Security
 
-/// The access token of one service account: when it is renewed, and the exchange itself (RFC 7523 section 2.1).
+/// The access token of one service account: when it is renewed, and the exchange itself (RFC 7523 section
+/// 2.1).
 struct GoogleTokens {
     static let scope = "https://www.googleapis.com/auth/firebase.messaging"
     /// A token is renewed this long before it expires.

@@ -1,7 +1,9 @@
-/// When an APNs provider token is minted anew: by its own age, never by a timer that started with the process.
+/// When an APNs provider token is minted anew: by its own age, never by a timer that started with the
+/// process.
 ///
 /// Apple refuses a token older than 60 minutes and more than one change in 20 minutes
-/// (Establishing a token-based connection to APNs), so one token per team and key serves all connections of the process.
+/// (Establishing a token-based connection to APNs), so one token per team and key serves all connections of
+/// the process.
 package struct MintingPolicy: Equatable, Sendable {
     /// What to do now.
     package enum Decision: Equatable, Sendable {

@@ -77,8 +77,8 @@ package final class Route {
         return .ready
     }
 
-    /// Holds the route up after a credential or quota fault: 30 s, doubling with each pause in a row up to ten
-    /// minutes, or as long as the provider asked.
+    /// Holds the route up after a credential or quota fault: 30 s, doubling with each pause in a row up to
+    /// ten minutes, or as long as the provider asked.
     package func pause(nowMs: Int64, forMs: Int64?, reason: Reason) {
         if nowMs < pausedUntilMs { return }
         let step = min(600_000, Int64(30_000) << Int64(min(pauses, 5)))
@@ -93,8 +93,8 @@ package final class Route {
     /// The template of FCM requests.
     package func template() -> TemplateID? { template(key: 0, topic: nil, pushType: nil, priority: 0) }
 
-    /// The template of an app's APNs requests of one push type and priority. `topic` is nil when the request names its
-    /// own.
+    /// The template of an app's APNs requests of one push type and priority. `topic` is nil when the request
+    /// names its own.
     package func template(app: Int, topic: String?, pushType: JobType, priority: UInt8) -> TemplateID? {
         let key =
             UInt32(truncatingIfNeeded: app) << 12 | UInt32(pushType.rawValue) << 6 | UInt32(priority & 15)

@@ -3,7 +3,8 @@ package import HTTP2
 package import Jobs
 package import Security
 
-/// One way to a provider: an endpoint and the credential that opens it. Connections are never shared between two.
+/// One way to a provider: an endpoint and the credential that opens it. Connections are never shared between
+/// two.
 ///
 /// Apple fixes team and key on a connection with the first push, so the credential is part of the identity.
 package struct RouteDefinition: Sendable {

@@ -7,7 +7,8 @@ package enum ServiceRunner {
     /// The exit code when a stop took longer than its deadline.
     package static let overdueExitCode: Int32 = 70
 
-    /// Blocks the signals that end a service, so that every thread made later inherits that. First thing in `main`.
+    /// Blocks the signals that end a service, so that every thread made later inherits that. First thing in
+    /// `main`.
     package static func prepare() {
         Signals.ignorePipe()
         Signals.block([Signals.interrupt, Signals.terminate, Signals.hangUp])

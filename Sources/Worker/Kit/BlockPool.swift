@@ -1,7 +1,8 @@
 /// Memory blocks of a few sizes, reused without going back to the allocator.
 ///
 /// One delivery keeps its path, ids and body in one block, so the steady state allocates nothing.
-/// - Ownership: a block lent by ``take(_:)`` goes back by ``give(_:_:)`` exactly once; `deinit` frees the idle ones.
+/// - Ownership: a block lent by ``take(_:)`` goes back by ``give(_:_:)`` exactly once; `deinit` frees the
+///   idle ones.
 /// - Threading: one thread.
 @safe
 struct BlockPool: ~Copyable {

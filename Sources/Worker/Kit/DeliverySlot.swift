@@ -5,8 +5,8 @@ internal import Jobs
 
 /// One notification to one device, from rendering to its outcome.
 ///
-/// Its block holds, one after the other: the token, the device id, the path, the apns-id, the expiration, the collapse
-/// id and the body. Everything the connection borrows stays there until the answer.
+/// Its block holds, one after the other: the token, the device id, the path, the apns-id, the expiration, the
+/// collapse id and the body. Everything the connection borrows stays there until the answer.
 @safe
 struct DeliverySlot: PooledSlot {
     var isInUse: Bool { isOpen }

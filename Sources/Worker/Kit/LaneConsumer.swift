@@ -125,8 +125,8 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
             trackers[partition] = OffsetTracker(firstOffset: record.offset, epoch: epoch)
         }
         guard trackers[partition]?.begin(record.offset) == true else {
-            // Either it was given before, or the window is full. Dropping it in the second case would lose it:
-            // a new consumer starts again at what is committed.
+            // Either it was given before, or the window is full. Dropping it in the second case would lose
+            // it: a new consumer starts again at what is committed.
             if trackers[partition]?.isFinished(record.offset) == false,
                 trackers[partition].map({ record.offset >= $0.next }) == true
             {
@@ -257,8 +257,8 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         flow.reset()
     }
 
-    /// Waits for open jobs and commits what is finished. Records that were read but not handed over are dropped: they
-    /// are not committed and come again.
+    /// Waits for open jobs and commits what is finished. Records that were read but not handed over are
+    /// dropped: they are not committed and come again.
     private func drainAndCommit(withinMs limit: UInt64) {
         handOver()
         let deadline = Clock.monotonicMs + limit

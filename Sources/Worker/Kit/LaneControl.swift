@@ -60,8 +60,9 @@ final class LaneControl: Sendable {
 
 /// When a lane stops taking records and when it goes on: a value without clock or I/O.
 ///
-/// A short wait just leaves records unread, since pausing makes librdkafka throw its prefetched records away; only
-/// when the wait gets long are the partitions paused, so that the consumer can go on polling for its membership.
+/// A short wait just leaves records unread, since pausing makes librdkafka throw its prefetched records away;
+/// only when the wait gets long are the partitions paused, so that the consumer can go on polling for its
+/// membership.
 struct LaneFlow: Equatable {
     /// What the lane's thread does next.
     enum Step: Equatable {

@@ -1,8 +1,8 @@
 internal import EventLoop
 internal import Glibc
 
-/// Prints pushes of apps without credentials, a line each, on a thread of its own so that a slow terminal never holds
-/// a shard up. Beyond the bound lines are dropped and counted.
+/// Prints pushes of apps without credentials, a line each, on a thread of its own so that a slow terminal
+/// never holds a shard up. Beyond the bound lines are dropped and counted.
 final class PushPrinter: Sendable {
     static let linesMax = 10_000
     private struct Pending {

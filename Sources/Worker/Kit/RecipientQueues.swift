@@ -1,7 +1,8 @@
 /// Which job of a recipient is being worked on, and which wait behind it, in the order they were published.
 ///
-/// An open-addressing table from a key's hash (mixed with the lane) to the first and last job of its queue; the jobs
-/// themselves are linked through ``JobSlot/next``. Two keys with the same 64-bit hash merely wait for each other.
+/// An open-addressing table from a key's hash (mixed with the lane) to the first and last job of its queue;
+/// the jobs themselves are linked through ``JobSlot/next``. Two keys with the same 64-bit hash merely wait
+/// for each other.
 /// - Cost: O(1) a call, no allocation below the capacity.
 struct RecipientQueues {
     private struct Entry {

@@ -17,12 +17,13 @@ struct RecordEntry: BitwiseCopyable {
     var keyHash: UInt64 = 0
 }
 
-/// A run of records copied out of Kafka's buffers into one piece of memory, on its way from a lane to a shard.
+/// A run of records copied out of Kafka's buffers into one piece of memory, on its way from a lane to a
+/// shard.
 ///
-/// The lane fills it and lets go of it when it hands it over; after that the shard alone reads it, and keeps it for as
-/// long as one of its jobs is open.
-/// - Threading: one thread at a time. The hand-over through an ``Inbox`` orders the accesses, which is what makes the
-///   unchecked conformance true.
+/// The lane fills it and lets go of it when it hands it over; after that the shard alone reads it, and keeps
+/// it for as long as one of its jobs is open.
+/// - Threading: one thread at a time. The hand-over through an ``Inbox`` orders the accesses, which is what
+///   makes the unchecked conformance true.
 @safe
 final class RecordBatch: @unchecked Sendable {
     /// Readable bytes past every value, which the JSON reader asks for.

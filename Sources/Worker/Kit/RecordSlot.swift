@@ -6,7 +6,8 @@ enum OutputTopic: Equatable {
     case retry(Int)
 }
 
-/// One record on its way to Kafka, kept until the broker has acknowledged it, so that it can be produced again.
+/// One record on its way to Kafka, kept until the broker has acknowledged it, so that it can be produced
+/// again.
 @safe
 struct RecordSlot: PooledSlot {
     var isInUse: Bool { job >= 0 }

@@ -29,7 +29,8 @@ enum RedisQuestion: UInt8 {
 
 /// From a job whose turn has come to its devices.
 extension Shard: RedisReplyHandler {
-    /// How long a hop's claim and a dedup key are remembered, in milliseconds: longer than a job can wait in all.
+    /// How long a hop's claim and a dedup key are remembered, in milliseconds: longer than a job can wait in
+    /// all.
     private static let hopMemoryMs: Int64 = 2 * 86_400_000
     static let dedupMemoryMs: Int64 = 86_400_000
 
@@ -310,7 +311,8 @@ struct OriginHeader {
     let partition: Int32
     let offset: Int64
 
-    /// Reads the header from its end, since a topic's name may not hold a slash but a value of ours may be anything.
+    /// Reads the header from its end, since a topic's name may not hold a slash but a value of ours may be
+    /// anything.
     init?(_ bytes: UnsafeRawBufferPointer) {
         var slashes: [Int] = []
         for position in bytes.indices where unsafe bytes[position] == UInt8(ascii: "/") {

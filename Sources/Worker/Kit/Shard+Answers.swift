@@ -135,7 +135,8 @@ extension Shard: ResponseSink {
         let slot = deliveries[delivery]
         deliveries[delivery].environment = slot.environment == .production ? .sandbox : .production
         deliveries[delivery].route = Int32(other)
-        // The block holds everything but the constant headers, which the other route has under a number of its own.
+        // The block holds everything but the constant headers, which the other route has under a number of
+        // its own.
         deliveries[delivery].template = slot.template.flatMap { template in
             routes[Int(slot.route)]?.counterpart(of: template, in: route(other))
         }

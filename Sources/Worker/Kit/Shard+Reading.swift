@@ -115,7 +115,8 @@ extension Shard {
         if next >= 0 { ready.append(next) }
     }
 
-    /// Works off the jobs that waited for room or for Redis, the most urgent lane first, then those whose turn has come.
+    /// Works off the jobs that waited for room or for Redis, the most urgent lane first, then those whose
+    /// turn has come.
     func advance() {
         for lane in held.indices where !held[lane].isEmpty && hasRoom(lane: lane) { advanceHeld(lane) }
         var at = 0
@@ -140,8 +141,8 @@ extension Shard {
         }
     }
 
-    /// Whether another job of the lane may start: a Redis that answers, and room for deliveries, a part of which is
-    /// kept for the urgent lane.
+    /// Whether another job of the lane may start: a Redis that answers, and room for deliveries, a part of
+    /// which is kept for the urgent lane.
     private func hasRoom(lane: Int) -> Bool {
         let share = lanes[lane].name == "urgent" ? 1 : 1 - settings.urgentReserve
         return deliveries.count < Int(Double(settings.deliveriesMax) * share) && (redis?.isReady ?? false)

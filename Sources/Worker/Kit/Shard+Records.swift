@@ -5,7 +5,8 @@ internal import Jobs
 internal import Kafka
 internal import Logging
 
-/// The records that a shard writes: outcome events, retries and dead letters, each kept until it is acknowledged.
+/// The records that a shard writes: outcome events, retries and dead letters, each kept until it is
+/// acknowledged.
 extension Shard {
     /// The most bytes of a job that go into a dead letter when the broker refuses the whole.
     private static let deadBytesMax: Int32 = 65_536
@@ -42,8 +43,8 @@ extension Shard {
 
     // MARK: Retries
 
-    /// Hands a job over to the retry topic that fits its due time. With `hasDeviceLists`, `text` holds the owed
-    /// devices and `scratch` what was tried for each.
+    /// Hands a job over to the retry topic that fits its due time. With `hasDeviceLists`, `text` holds the
+    /// owed devices and `scratch` what was tried for each.
     func handOver(
         _ index: Int32, dueMs: Int64, attempts: Int64, waits: Int64 = 0, reason: Reason?,
         hasDeviceLists: Bool = false
@@ -153,8 +154,8 @@ extension Shard {
 
     // MARK: Producing
 
-    /// Puts what `body` holds into a record slot and hands it to Kafka. `value` is -1 when the job's own bytes are
-    /// the record's value.
+    /// Puts what `body` holds into a record slot and hands it to Kafka. `value` is -1 when the job's own
+    /// bytes are the record's value.
     private func keep(_ index: Int32, _ topic: OutputTopic, headers: Int, value: Int) {
         let record = records.take()
         records[record].job = index
@@ -242,8 +243,8 @@ extension Shard {
         settle(index)
     }
 
-    /// A record that was not written is produced again for as long as it takes; nothing is finished without it. One
-    /// that is too large for the broker is cut, which only a dead letter can be.
+    /// A record that was not written is produced again for as long as it takes; nothing is finished without
+    /// it. One that is too large for the broker is cut, which only a dead letter can be.
     private func refused(_ record: Int32, _ code: KafkaErrorCode) {
         if code == .messageTooLarge, records[record].topic == .dead,
             records[record].jobBytes > Self.deadBytesMax

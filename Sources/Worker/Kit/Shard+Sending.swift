@@ -38,7 +38,8 @@ extension Shard {
         closeDelivery(of: index)
     }
 
-    /// Renders for one device and hands the request to its route. The job keeps one delivery open around all calls.
+    /// Renders for one device and hands the request to its route. The job keeps one delivery open around all
+    /// calls.
     func deliver(_ index: Int32, _ target: Target) {
         let app = directory.apps[Int(jobs[index].app)]
         let destination = app.destination(

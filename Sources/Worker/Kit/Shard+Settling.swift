@@ -17,7 +17,8 @@ extension Shard {
         closeDelivery(of: index)
     }
 
-    /// Lets go of a delivery whose job belongs to somebody else by now: no outcome, its new owner will have one.
+    /// Lets go of a delivery whose job belongs to somebody else by now: no outcome, its new owner will have
+    /// one.
     func abandon(_ delivery: Int32) {
         let index = deliveries[delivery].job
         release(delivery)
@@ -25,7 +26,8 @@ extension Shard {
         closeDelivery(of: index)
     }
 
-    /// Leaves a delivery for another attempt at `dueMs`; `isWait` says that this one doesn't count as an attempt.
+    /// Leaves a delivery for another attempt at `dueMs`; `isWait` says that this one doesn't count as an
+    /// attempt.
     func owe(_ delivery: Int32, dueMs: Int64, isWait: Bool, reason: Reason) {
         let index = deliveries[delivery].job
         deliveries[delivery].dueMs = dueMs
@@ -72,7 +74,8 @@ extension Shard {
         settle(index)
     }
 
-    /// Sends the job's bytes to the dead-letter topic. With an outcome the job ends there; without one a delivery does.
+    /// Sends the job's bytes to the dead-letter topic. With an outcome the job ends there; without one a
+    /// delivery does.
     func bury(
         _ index: Int32, _ outcome: DeliveryOutcome?, _ reason: Reason, _ detail: String,
         _ delivery: Int32? = nil
@@ -120,7 +123,8 @@ extension Shard {
         handOver(index, dueMs: due, attempts: 1, waits: isWait ? 1 : 0, reason: reason, hasDeviceLists: true)
     }
 
-    /// Gives up a job without an outcome. `isDone` commits its offset all the same: another record stands for it.
+    /// Gives up a job without an outcome. `isDone` commits its offset all the same: another record stands for
+    /// it.
     func drop(_ index: Int32, isDone: Bool = false) {
         leaveQueue(index)
         var delivery = jobs[index].owed

@@ -34,11 +34,12 @@ struct ShardSettings: Sendable {
 
 /// One thread's share of the work: it owns every job whose key falls to it, from the record to the outcome.
 ///
-/// Stages of a job: read (``read(_:)``) → its turn among its recipient's jobs (``proceed(_:)``) → admit (one Redis
-/// script) → render and send per device → settle (outcome event, retry or dead record) → offset.
+/// Stages of a job: read (``read(_:)``) → its turn among its recipient's jobs (``proceed(_:)``) → admit (one
+/// Redis script) → render and send per device → settle (outcome event, retry or dead record) → offset.
 ///
 /// - Threading: everything runs on the loop's thread. Records come in and completions go out in batches.
-/// - Bounds: the lanes bound the jobs, ``ShardSettings/deliveriesMax`` the deliveries, Redis and the pools their queues.
+/// - Bounds: the lanes bound the jobs, ``ShardSettings/deliveriesMax`` the deliveries, Redis and the pools
+///   their queues.
 final class Shard {
     let index: Int
     let loop: EventLoop

@@ -4,7 +4,8 @@ internal import EventLoop
 internal import HTTP2
 internal import HTTPServer
 
-/// What a worker says of itself at one moment: probes, metrics and a summary, from copies of its threads' state.
+/// What a worker says of itself at one moment: probes, metrics and a summary, from copies of its threads'
+/// state.
 struct WorkerReport {
     private let lanes: [(name: String, status: LaneStatus)]
     private let shards: [ShardStatus]

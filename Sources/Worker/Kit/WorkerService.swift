@@ -180,7 +180,8 @@ package final class WorkerService {
 
     // MARK: Stopping
 
-    /// Takes nothing more, finishes what is in flight within the configured deadline, commits, leaves the groups.
+    /// Takes nothing more, finishes what is in flight within the configured deadline, commits, leaves the
+    /// groups.
     package func stop() {
         stopping.withLock { $0 = true }
         for waker in laneWakers { waker.wake() }

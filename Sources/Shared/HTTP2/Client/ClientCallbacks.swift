@@ -3,8 +3,8 @@ internal import Glibc
 
 /// What nghttp2's callbacks note on a client session; handled once nghttp2 has returned.
 ///
-/// - Ownership: behind a pointer that the session owns, so that the callbacks pay for no reference count and no
-///   exclusivity check. The slots and texts are the slab's, which the session keeps alive.
+/// - Ownership: behind a pointer that the session owns, so that the callbacks pay for no reference count and
+///   no exclusivity check. The slots and texts are the slab's, which the session keeps alive.
 @safe
 struct ClientNotes {
     /// A request whose stream ended, or whose answer is complete before its body was sent.

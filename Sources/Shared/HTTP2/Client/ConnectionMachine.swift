@@ -6,14 +6,15 @@
 ///                      any failure or passed deadline: closed
 /// ```
 ///
-/// - Note: an unset stream limit of the peer would mean "unlimited" (RFC 9113 section 5.1.2), so nothing is sent
-///   before the first SETTINGS.
+/// - Note: an unset stream limit of the peer would mean "unlimited" (RFC 9113 section 5.1.2), so nothing is
+///   sent before the first SETTINGS.
 struct ConnectionMachine {
     /// How long each step may take, in milliseconds.
     struct Timing: Equatable {
         /// From the start of the connect to the server's first SETTINGS.
         var connectMs: UInt64 = 10_000
-        /// Silence after which a PING asks whether the peer is still there, and the least time between PINGs. 0: never.
+        /// Silence after which a PING asks whether the peer is still there, and the least time between PINGs.
+        /// 0: never.
         var pingIdleMs: UInt64 = 60_000
         /// How long a PING may stay unanswered.
         var pingTimeoutMs: UInt64 = 10_000

@@ -3,7 +3,8 @@ internal import Core
 
 /// One nghttp2 client session: requests and bytes in, bytes and outcomes out. No socket, no TLS.
 ///
-/// - Ownership: owns the session. The callbacks' context and the session's memory are kept alive by this object.
+/// - Ownership: owns the session. The callbacks' context and the session's memory are kept alive by this
+///   object.
 @safe
 final class HTTP2ClientSession {
     /// What became of a submission.

@@ -4,15 +4,17 @@ package import Security
 
 /// Connections to one endpoint with one credential, shared by all requests to it.
 ///
-/// Requests are taken in batches: ``submit(_:)`` only queues, and the end of the loop's turn hands everything to
-/// the connections, a group at a time to the least busy one. Requests that a server proves unprocessed (GOAWAY,
-/// REFUSED_STREAM, never written) are resent on another connection by the pool itself.
+/// Requests are taken in batches: ``submit(_:)`` only queues, and the end of the loop's turn hands everything
+/// to the connections, a group at a time to the least busy one. Requests that a server proves unprocessed
+/// (GOAWAY, REFUSED_STREAM, never written) are resent on another connection by the pool itself.
 ///
-/// - Ownership: the loop keeps the pool until ``close()`` or the end of a drain; the pool keeps its sink as long.
+/// - Ownership: the loop keeps the pool until ``close()`` or the end of a drain; the pool keeps its sink as
+///   long.
 /// - Threading: the loop's.
 /// - Cost: no allocation a request in steady state.
 package final class HTTP2Pool: TurnHandler, TimerHandler {
-    // Small groups put a request's HEADERS near its DATA; a group of a few saves writes when there is little to do.
+    // Small groups put a request's HEADERS near its DATA; a group of a few saves writes when there is little
+    // to do.
     private static let groupMin = 8
     private static let groupMax = 32
     private static let tickBusyMs: UInt64 = 64
@@ -77,7 +79,8 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
         try templates.add(template)
     }
 
-    /// Replaces a template, for example with a fresh token. Requests not yet handed to a connection use the new one.
+    /// Replaces a template, for example with a fresh token. Requests not yet handed to a connection use the
+    /// new one.
     /// - Throws: when a header is malformed.
     package func replaceTemplate(_ id: TemplateID, _ template: HeaderTemplate) throws(TransportFailure) {
         try templates.replace(id, template, nowMs: loop.nowMs)
@@ -352,8 +355,8 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
     private func expire() {
         wheel.expire(nowMs: loop.nowMs, into: &due)
         guard !due.isEmpty else { return }
-        // First all are marked, then the sink hears of each: what it and a closing connection do in between must not
-        // meet a slot that is given up already.
+        // First all are marked, then the sink hears of each: what it and a closing connection do in between
+        // must not meet a slot that is given up already.
         var isAnyWaiting = false
         for index in due {
             let slot = unsafe slab.slots + Int(index)
@@ -411,7 +414,8 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
 
     // MARK: How many connections
 
-    /// Opens and retires connections as demand and the limits say. At most one connect is under way at a time.
+    /// Opens and retires connections as demand and the limits say. At most one connect is under way at a
+    /// time.
     private func plan() {
         let isConnecting =
             isResolving

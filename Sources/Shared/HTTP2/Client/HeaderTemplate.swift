@@ -37,8 +37,8 @@ package struct HeaderTemplate: Sendable {
 ///   0       1       2           3       4…          holes      hole
 /// ```
 ///
-/// - Ownership: owns the bytes and the block. nghttp2 borrows the bytes until a request's HEADERS are serialised, so
-///   a replaced template is kept for a while (see ``TemplateTable``).
+/// - Ownership: owns the bytes and the block. nghttp2 borrows the bytes until a request's HEADERS are
+///   serialised, so a replaced template is kept for a while (see ``TemplateTable``).
 @safe
 final class CompiledTemplate {
     static let pathIndex = 3

@@ -75,7 +75,8 @@ package struct OutgoingRequest {
         unsafe self.body = body
     }
 
-    /// Adds a header that the template doesn't have. At most ``headersMax`` fit; empty values and more are ignored.
+    /// Adds a header that the template doesn't have. At most ``headersMax`` fit; empty values and more are
+    /// ignored.
     package mutating func add(_ header: VariableHeader, _ value: UnsafeRawBufferPointer) {
         guard headerCount < Self.headersMax, let base = value.baseAddress, value.count > 0 else { return }
         unsafe headers[headerCount] = Value(

@@ -6,7 +6,8 @@ internal import Security
 package protocol HTTP2ServerDelegate: AnyObject {
     /// A client's handshake is done and the server's first SETTINGS are queued.
     func opened(_ connection: HTTP2ServerConnection)
-    /// A request is complete. Answer now, later or never; the request's bytes are valid during this call only.
+    /// A request is complete. Answer now, later or never; the request's bytes are valid during this call
+    /// only.
     func received(_ request: HTTP2ServerRequest, on connection: HTTP2ServerConnection)
     /// A stream ended before it was answered, for example because the client gave up.
     func abandoned(streamID: Int32, code: HTTP2Code, on connection: HTTP2ServerConnection)

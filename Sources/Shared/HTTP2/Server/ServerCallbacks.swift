@@ -4,7 +4,8 @@ internal import Glibc
 
 /// The C side of a server session: thunks that copy out and note, nothing else.
 ///
-/// The context is borrowed: ``HTTP2ServerSession`` holds the ``ServerStreams`` longer than the nghttp2 session.
+/// The context is borrowed: ``HTTP2ServerSession`` holds the ``ServerStreams`` longer than the nghttp2
+/// session.
 enum ServerCallbacks {
     static func makeSession(_ streams: ServerStreams, _ memory: NativeMemory) -> OpaquePointer? {
         var callbacks: OpaquePointer?
