@@ -65,7 +65,8 @@ extension JobWalk {
             let field = printable(name)
             return fail(
                 .unknownField, field,
-                "Jobs have no such field; correct its name, put it into data, or begin it with x- to have it ignored."
+                "Jobs have no such field; correct its name, put it into data, or begin it with x- to have "
+                    + "it ignored."
             )
         }
         var ignored = JobToken()
@@ -261,8 +262,8 @@ extension JobWalk {
         }
         return fail(
             .invalidValue, "type",
-            "The type must be alert, background, encrypted, badge, voip, complication, fileprovider, location, "
-                + "liveactivity, pushtotalk, widgets, controls or mdm.")
+            "The type must be alert, background, encrypted, badge, voip, complication, fileprovider, "
+                + "location, liveactivity, pushtotalk, widgets, controls or mdm.")
     }
 
     private mutating func time(

@@ -154,7 +154,8 @@ extension JobWalk {
         guard !name.escaped, let header = APNsHeader.named(text) else {
             return fail(
                 .unknownField, label,
-                "Only apns-topic, apns-push-type, apns-priority, apns-expiration and apns-collapse-id can be set."
+                "Only apns-topic, apns-push-type, apns-priority, apns-expiration and apns-collapse-id "
+                    + "can be set."
             )
         }
         guard seenHeaders & header.bit == 0 else {

@@ -179,7 +179,8 @@ extension JobWalk {
         else {
             return fail(
                 .invalidToken, "to.token",
-                "An ios token must be an even number of hexadecimal digits (an FCM token needs its own platform)."
+                "An ios token must be an even number of hexadecimal digits (an FCM token needs its own "
+                    + "platform)."
             )
         }
         return true

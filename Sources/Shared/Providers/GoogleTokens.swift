@@ -93,8 +93,8 @@ struct GoogleTokens {
             let reason: Reason = error == "invalid_client" ? .oauthInvalidClient : .oauthInvalidGrant
             return .refused(
                 reason,
-                "the token endpoint refused the service account (\(status) \(text.prefix(200))): check that the"
-                    + " key was not deleted and that this machine's clock is right")
+                "the token endpoint refused the service account (\(status) \(text.prefix(200))): check "
+                    + "that the key was not deleted and that this machine's clock is right")
         }
         return .unavailable("the token endpoint answered \(status)")
     }

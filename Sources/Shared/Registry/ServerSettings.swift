@@ -25,8 +25,8 @@ package enum ServerSettings {
         } catch {
             guard error.code == .notPermitted || error.code == .refused else { throw error }
             found.append(
-                "Redis doesn't tell its settings (\(error.message)): make sure of maxmemory-policy noeviction "
-                    + "and hash-max-listpack-value 512")
+                "Redis doesn't tell its settings (\(error.message)): make sure of maxmemory-policy "
+                    + "noeviction and hash-max-listpack-value 512")
         }
         return found
     }

@@ -66,7 +66,8 @@ extension Shard {
         guard target != .topic, target != .all else {
             return bury(
                 index, .dead, .contradictoryJob,
-                "to.topic and to.all are expanded by the broadcast stage, not by a worker; send one job per recipient"
+                "to.topic and to.all are expanded by the broadcast stage, not by a worker; send one job "
+                    + "per recipient"
             )
         }
         let now = nowMs

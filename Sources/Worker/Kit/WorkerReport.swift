@@ -186,8 +186,9 @@ struct WorkerReport {
             let status = lane.status
             out.append(
                 text:
-                    ",\"partitions\":\(status.assignedPartitions),\"in_flight\":\(status.inFlight),\"lag\":\(status.lag),"
-                    + "\"paused\":\(status.isPaused),\"commits\":\(status.commits),\"rebalances\":\(status.rebalances),"
+                    ",\"partitions\":\(status.assignedPartitions),\"in_flight\":\(status.inFlight),"
+                    + "\"lag\":\(status.lag),\"paused\":\(status.isPaused),\"commits\":\(status.commits),"
+                    + "\"rebalances\":\(status.rebalances),"
                     + "\"last_error\":")
             out.append(jsonString: status.lastError)
             out.append(byte: UInt8(ascii: "}"))

@@ -88,6 +88,7 @@ package final class WorkerService {
         } else {
             server = nil
         }
+        Self.checkRedis(redis, log)
         log.notice(
             "worker.started", "The worker runs.",
             [
@@ -99,6 +100,21 @@ package final class WorkerService {
     }
 
     // MARK: Threads
+
+    /// Says what is wrong with the server's settings, once, without holding the start up.
+    private static func checkRedis(_ options: RedisClientOptions, _ log: Logger) {
+        _ = WorkerThread.start(name: "redis-check") {
+            do throws(RedisFailure) {
+                let session = try RedisSession(options: options)
+                for complaint in try ServerSettings.complaints(session) {
+                    log.warning("redis.settings", complaint)
+                }
+                session.close()
+            } catch {
+                log.notice("redis.unchecked", "Redis could not be asked for its settings: \(error.message)")
+            }
+        }
+    }
 
     private static func startShards(
         _ settings: Settings, _ loops: [EventLoop], _ mailboxes: [ShardMailbox], _ lanes: [LaneControl],
