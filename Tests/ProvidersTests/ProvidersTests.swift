@@ -200,11 +200,11 @@ private let minute: Int64 = 60_000
         let one = directory.apps[try #require(directory.index(of: "one"))]
         let bare = directory.apps[try #require(directory.index(of: "bare"))]
         #expect(
-            one.destination(platform: .ios, environment: .production, isFCMToken: false) == .route(0, .apns))
-        #expect(one.destination(platform: .ios, environment: .sandbox, isFCMToken: false) == .none(.apns))
+            one.traits.destination(platform: .ios, environment: .production) == .route(0, .apns))
+        #expect(one.traits.destination(platform: .ios, environment: .sandbox) == .none(.apns))
         #expect(
-            one.destination(platform: .android, environment: .production, isFCMToken: false) == .none(.fcm))
-        #expect(bare.destination(platform: .ios, environment: .production, isFCMToken: false) == .log(.apns))
+            one.traits.destination(platform: .android, environment: .production) == .none(.fcm))
+        #expect(bare.traits.destination(platform: .ios, environment: .production) == .log(.apns))
         #expect(directory.index(of: "three") == nil)
     }
 }

@@ -33,30 +33,27 @@ package struct DirectoryBuilder {
 
     private mutating func entry(_ app: Settings.App) throws(CredentialFailure) -> AppEntry {
         let providers = settings.providers
-        var production: Int?
-        var sandbox: Int?
-        var fcm: Int?
+        var traits = AppTraits()
         if app.delivery == .real {
             if let credential = app.apnsProduction {
-                production = try apns(app, credential, .production, providers.apnsProduction)
+                traits.apnsProduction = Int32(
+                    try apns(app, credential, .production, providers.apnsProduction))
             }
             if let credential = app.apnsSandbox {
-                sandbox = try apns(app, credential, .sandbox, providers.apnsSandbox)
+                traits.apnsSandbox = Int32(try apns(app, credential, .sandbox, providers.apnsSandbox))
             }
-            if let credential = app.fcm { fcm = try self.fcm(app, credential) }
+            if let credential = app.fcm { traits.fcm = Int32(try fcm(app, credential)) }
         }
-        let outcomes: OutcomeLevel =
+        traits.outcomes =
             switch app.outcomes {
             case .all: .all
             case .failures: .failures
             case .off: .off
             }
-        return AppEntry(
-            name: app.name, render: app.renderSettings, outcomes: outcomes,
-            unreadDefault: Int32(clamping: app.unreadDefault), sendsBadge: app.badge,
-            apnsProduction: production,
-            apnsSandbox: sandbox,
-            fcm: fcm, usesLog: app.isLogOnly)
+        traits.unreadDefault = Int32(clamping: app.unreadDefault)
+        traits.sendsBadge = app.badge
+        traits.usesLog = app.isLogOnly
+        return AppEntry(name: app.name, render: app.renderSettings, traits: traits)
     }
 
     // MARK: APNs

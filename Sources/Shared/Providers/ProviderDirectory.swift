@@ -3,65 +3,60 @@ package import Jobs
 package import Rendering
 
 /// Which outcome events an app publishes.
-package enum OutcomeLevel: Sendable {
+package enum OutcomeLevel: UInt8, BitwiseCopyable, Sendable {
     case all
     case failures
     case off
 }
 
-/// One app as a worker sees it: how its payloads look and by which routes they go.
-package struct AppEntry: Sendable {
-    package let name: String
-    package let render: RenderSettings
-    package let outcomes: OutcomeLevel
+/// What the path of a job needs of its app: plain data, so that reading it costs no reference count.
+package struct AppTraits: BitwiseCopyable, Sendable {
+    package var outcomes: OutcomeLevel = .all
     /// What a notification with text but without `unread` adds to the recipient's counter.
-    package let unreadDefault: Int32
+    package var unreadDefault: Int32 = 0
     /// Whether the counter goes out as a badge.
-    package let sendsBadge: Bool
-    /// Indices into ``ProviderDirectory/routes``; nil where the app has no credential.
-    package let apnsProduction: Int?
-    package let apnsSandbox: Int?
-    package let fcm: Int?
+    package var sendsBadge = true
     /// Whether devices without a route are printed instead of sent.
-    package let usesLog: Bool
+    package var usesLog = false
+    /// Indices into ``ProviderDirectory/routes``; -1 where the app has no credential.
+    package var apnsProduction: Int32 = -1
+    package var apnsSandbox: Int32 = -1
+    package var fcm: Int32 = -1
 
-    package init(
-        name: String, render: RenderSettings, outcomes: OutcomeLevel, unreadDefault: Int32, sendsBadge: Bool,
-        apnsProduction: Int?, apnsSandbox: Int?,
-        fcm: Int?, usesLog: Bool
-    ) {
-        self.name = name
-        self.render = render
-        self.outcomes = outcomes
-        self.unreadDefault = unreadDefault
-        self.sendsBadge = sendsBadge
-        self.apnsProduction = apnsProduction
-        self.apnsSandbox = apnsSandbox
-        self.fcm = fcm
-        self.usesLog = usesLog
-    }
+    package init() {}
 
     /// The way to a device.
-    package func destination(platform: Platform, environment: PushEnvironment, isFCMToken: Bool)
-        -> Destination
-    {
-        let route: Int?
+    package func destination(platform: Platform, environment: PushEnvironment) -> Destination {
+        let route: Int32
         let provider: Provider
-        if platform == .ios, !isFCMToken {
+        if platform == .ios {
             provider = .apns
             route = environment == .sandbox ? apnsSandbox : apnsProduction
         } else {
             provider = .fcm
             route = fcm
         }
-        if let route { return .route(route, provider) }
+        if route >= 0 { return .route(route, provider) }
         return usesLog ? .log(provider) : .none(provider)
+    }
+}
+
+/// One app as a worker sees it: how its payloads look and by which routes they go.
+package struct AppEntry: Sendable {
+    package let name: String
+    package let render: RenderSettings
+    package let traits: AppTraits
+
+    package init(name: String, render: RenderSettings, traits: AppTraits) {
+        self.name = name
+        self.render = render
+        self.traits = traits
     }
 }
 
 /// Where a delivery goes.
 package enum Destination: Equatable, Sendable {
-    case route(Int, Provider)
+    case route(Int32, Provider)
     /// Printed, not sent.
     case log(Provider)
     /// The app has no credential for this provider.

@@ -30,6 +30,9 @@ package final class Route {
     private var pauseReason: Reason = .credentialPaused
     private var pauses: UInt32 = 0
     private var templates: [UInt32: Template] = [:]
+    /// The template that was asked for last, which is nearly always the next one too.
+    private var lastKey: UInt32 = 0
+    private var lastTemplate: TemplateID?
     private let pathBytes: UnsafeMutableBufferPointer<UInt8>
 
     private struct Template {
@@ -93,14 +96,21 @@ package final class Route {
     /// The template of FCM requests.
     package func template() -> TemplateID? { template(key: 0, topic: nil, pushType: nil, priority: 0) }
 
-    /// The template of an app's APNs requests of one push type and priority. `topic` is nil when the request
-    /// names its own.
-    package func template(app: Int, topic: String?, pushType: JobType, priority: UInt8) -> TemplateID? {
+    /// The template of an app's APNs requests of one push type and priority. `topic` is asked for
+    /// once; a request with a topic of its own has none in the template.
+    package func template(
+        app: Int32, pushType: JobType, priority: UInt8, topic: () -> String?, hasOwnTopic: Bool
+    ) -> TemplateID? {
         let key =
             UInt32(truncatingIfNeeded: app) << 12 | UInt32(pushType.rawValue) << 6 | UInt32(priority & 15)
             << 1
-            | (topic == nil ? 1 : 0)
-        return template(key: key, topic: topic, pushType: pushType, priority: priority)
+            | (hasOwnTopic ? 1 : 0)
+        if key == lastKey, let lastTemplate { return lastTemplate }
+        let known =
+            templates[key]?.id ?? template(key: key, topic: topic(), pushType: pushType, priority: priority)
+        lastKey = key
+        lastTemplate = known
+        return known
     }
 
     /// The template in another route that has the same constant headers but for the credential.

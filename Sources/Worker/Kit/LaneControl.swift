@@ -1,3 +1,4 @@
+internal import Core
 internal import EventLoop
 internal import Registry
 internal import Synchronization
@@ -39,6 +40,11 @@ final class LaneControl: Sendable {
     let topic: String
     /// The topic's mark in positions.
     let topicHash: UInt16
+    /// What the path of a job needs of the lane, prepared once.
+    let topicBytes: [UInt8]
+    let nameJSON: [UInt8]
+    let letter: UInt8
+    let isUrgent: Bool
     /// Finished jobs on their way back.
     let completions: Inbox<Completion>
     let status = Locked(LaneStatus())
@@ -47,6 +53,12 @@ final class LaneControl: Sendable {
     init(name: String, topic: String, waker: Waker?) {
         self.name = name
         self.topic = topic
+        topicBytes = Array(topic.utf8)
+        var quoted = ByteBuffer(capacity: 32)
+        quoted.append(jsonString: name)
+        nameJSON = quoted.array
+        letter = name.utf8.first ?? UInt8(ascii: "n")
+        isUrgent = name == "urgent"
         topicHash = JobPosition.hash(topic: topic)
         completions = Inbox(waker: waker)
     }

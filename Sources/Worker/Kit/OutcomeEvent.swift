@@ -12,7 +12,8 @@ struct OutcomeEvent {
     var nowMs: Int64
     /// When the job was published, milliseconds since 1970.
     var publishedMs: Int64
-    var lane: String
+    /// The lane's name as a JSON string.
+    var lane: [UInt8]
 
     /// Appends the event. `device` and `apnsID` may be empty; `job` is nil when it could not be read.
     func append(
@@ -36,7 +37,7 @@ struct OutcomeEvent {
         out.append(",\"attempts\":")
         out.append(decimal: Int64(attempts))
         out.append(",\"lane\":")
-        out.append(jsonString: lane)
+        out.append(array: lane)
         if publishedMs > 0 {
             out.append(",\"after_ms\":")
             out.append(decimal: max(0, nowMs - publishedMs))

@@ -107,7 +107,7 @@ extension Shard: RedisReplyHandler {
     /// The record's own place in the log.
     private func position(_ batch: RecordBatch, _ entry: RecordEntry) -> JobPosition {
         JobPosition(
-            lane: lanes[batch.lane].name.utf8.first ?? UInt8(ascii: "n"),
+            lane: lanes[batch.lane].letter,
             topicHash: lanes[batch.lane].topicHash,
             partition: entry.partition, offset: entry.offset, timestampMs: entry.timestampMs)
     }
@@ -119,7 +119,7 @@ extension Shard: RedisReplyHandler {
             let parts = unsafe OriginHeader(header)
         else { return position(batch, entry) }
         return JobPosition(
-            lane: lanes[batch.lane].name.utf8.first ?? UInt8(ascii: "n"), topicHash: parts.topicHash,
+            lane: lanes[batch.lane].letter, topicHash: parts.topicHash,
             partition: parts.partition, offset: parts.offset, timestampMs: jobs[index].publishedMs)
     }
 

@@ -62,8 +62,9 @@ extension Shard: ResponseSink {
     }
 
     private func otherRoute(_ slot: DeliverySlot) -> Int? {
-        let app = directory.apps[Int(jobs[slot.job].app)]
-        return slot.environment == .production ? app.apnsSandbox : app.apnsProduction
+        let app = traits[Int(jobs[slot.job].app)]
+        let route = slot.environment == .production ? app.apnsSandbox : app.apnsProduction
+        return route >= 0 ? Int(route) : nil
     }
 
     private func apply(_ verdict: Verdict, to delivery: Int32) {
@@ -150,7 +151,7 @@ extension Shard: ResponseSink {
             backoff: backoff, attempt: job.headers.sends + 1 + Int(slot.resends),
             firstFailureMs: job.headers.firstFailureMs > 0 ? job.headers.firstFailureMs : nowMs, nowMs: nowMs,
             afterMs: afterMs, deadlineMs: job.deadlineMs,
-            isUrgent: settings.urgentEarly && lanes[Int(job.lane)].name == "urgent")
+            isUrgent: settings.urgentEarly && lanes[Int(job.lane)].isUrgent)
         switch settings.schedule.next(after: failure, random: nextRandom()) {
         case .now:
             if slot.resends >= Self.resendsMax || !isCurrent(slot.job) {

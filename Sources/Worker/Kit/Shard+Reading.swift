@@ -78,7 +78,7 @@ extension Shard {
         let from = max(jobs[index].publishedMs, jobs[index].job.sendAtMs)
         jobs[index].deadlineMs = own ?? (from + settings.maxAgeMs)
         let isCounted = jobs[index].job.flags.contains(.hasUnread) || !jobs[index].job.hasText
-        jobs[index].unread = isCounted ? jobs[index].job.unread : directory.apps[Int(app)].unreadDefault
+        jobs[index].unread = isCounted ? jobs[index].job.unread : traits[Int(app)].unreadDefault
         if waits(index, now: now) { return }
         enqueue(index, hash: Hash64.mix(entry.keyHash, UInt64(batch.lane) &+ 0x51))
     }
@@ -145,7 +145,7 @@ extension Shard {
     /// Whether another job of the lane may start: a Redis that answers, and room for deliveries, a part of
     /// which is kept for the urgent lane.
     private func hasRoom(lane: Int) -> Bool {
-        let share = lanes[lane].name == "urgent" ? 1 : 1 - settings.urgentReserve
+        let share = lanes[lane].isUrgent ? 1 : 1 - settings.urgentReserve
         return deliveries.count < Int(Double(settings.deliveriesMax) * share) && (redis?.isReady ?? false)
     }
 

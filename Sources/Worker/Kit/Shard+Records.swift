@@ -18,7 +18,7 @@ extension Shard {
         let job = jobs[index]
         var event = OutcomeEvent(
             outcome: outcome, reason: reason, provider: nil, attempts: job.headers.sends, nowMs: nowMs,
-            publishedMs: job.publishedMs, lane: lanes[Int(job.lane)].name)
+            publishedMs: job.publishedMs, lane: lanes[Int(job.lane)].nameJSON)
         body.clear()
         text.clear()
         appendOrigin(index, to: &text)
@@ -99,7 +99,7 @@ extension Shard {
         appendOrigin(index, to: &text)
         unsafe RecordHeaders.pack(Self.bytes(PealHeader.origin), text.bytes, into: &body)
         words.clear()
-        words.append(text: lanes[Int(jobs[index].lane)].topic)
+        words.append(array: lanes[Int(jobs[index].lane)].topicBytes)
         unsafe RecordHeaders.pack(Self.bytes(WorkerHeader.replayTo), words.bytes, into: &body)
         words.clear()
         words.append(decimal: jobs[index].headers.attempt)
@@ -129,7 +129,7 @@ extension Shard {
             unsafe out.append(known)
             return
         }
-        out.append(text: lanes[batch.lane].topic)
+        out.append(array: lanes[batch.lane].topicBytes)
         out.append(byte: UInt8(ascii: "/"))
         out.append(decimal: Int64(entry.partition))
         out.append(byte: UInt8(ascii: "/"))

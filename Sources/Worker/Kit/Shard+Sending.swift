@@ -41,9 +41,8 @@ extension Shard {
     /// Renders for one device and hands the request to its route. The job keeps one delivery open around all
     /// calls.
     func deliver(_ index: Int32, _ target: Target) {
-        let app = directory.apps[Int(jobs[index].app)]
-        let destination = app.destination(
-            platform: target.platform, environment: target.environment, isFCMToken: false)
+        let destination = traits[Int(jobs[index].app)].destination(
+            platform: target.platform, environment: target.environment)
         jobs[index].openDeliveries += 1
         let delivery = deliveries.take()
         deliveries[delivery].isOpen = true
@@ -55,7 +54,7 @@ extension Shard {
         let provider: Provider
         switch destination {
         case .route(let route, let kind):
-            deliveries[delivery].route = Int32(route)
+            deliveries[delivery].route = route
             provider = kind
         case .log(let kind), .none(let kind): provider = kind
         }
@@ -63,7 +62,7 @@ extension Shard {
         guard render(delivery, target, provider) else { return }
         switch destination {
         case .route: submit(delivery)
-        case .log: print(delivery, app: app.name)
+        case .log: print(delivery)
         case .none:
             owe(delivery, dueMs: nowMs + 60_000, isWait: true, reason: .noCredential)
         }
@@ -116,16 +115,18 @@ extension Shard {
 
     /// The count to show: the job counts something or is about the count, and its app shows badges.
     private func badge(of job: JobSlot) -> Int64? {
-        guard job.badge >= 0, directory.apps[Int(job.app)].sendsBadge else { return nil }
+        guard job.badge >= 0, traits[Int(job.app)].sendsBadge else { return nil }
         return job.job.wantsBadge || job.unread != 0 ? job.badge : nil
     }
 
     private func apnsTemplate(_ delivery: Int32, _ head: APNsHead, _ renderer: Renderer) -> TemplateID? {
         guard deliveries[delivery].route >= 0 else { return nil }
         let route = route(Int(deliveries[delivery].route))
-        let app = Int(jobs[deliveries[delivery].job].app)
-        let topic = head.topicOverride == nil ? "\(renderer.settings.bundleID)\(head.topicSuffix)" : nil
-        return route.template(app: app, topic: topic, pushType: head.pushType, priority: head.priority)
+        let hasOwnTopic = head.topicOverride != nil
+        return route.template(
+            app: jobs[deliveries[delivery].job].app, pushType: head.pushType, priority: head.priority,
+            topic: { hasOwnTopic ? nil : "\(renderer.settings.bundleID)\(head.topicSuffix)" },
+            hasOwnTopic: hasOwnTopic)
     }
 
     private func layOutAPNs(_ delivery: Int32, _ target: Target, _ head: APNsHead, jobID: JSONText?) {
@@ -233,8 +234,9 @@ extension Shard {
     }
 
     /// Without credentials a push is printed instead of sent, so that an app can be built without them.
-    private func print(_ delivery: Int32, app: String) {
+    private func print(_ delivery: Int32) {
         let slot = deliveries[delivery]
+        let app = directory.apps[Int(jobs[slot.job].app)].name
         let token = unsafe Redacted.token(slot.token)
         let payload = unsafe String(decoding: slot.slice(slot.bodyAt, slot.bodyLength), as: UTF8.self)
         settings.printer.write(

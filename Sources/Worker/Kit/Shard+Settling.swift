@@ -172,7 +172,7 @@ extension Shard {
         if delivery == nil || outcome != .accepted { count(reason) }
         let app = jobs[index].app
         tally(app, outcome, reason, delivery)
-        let level = app >= 0 ? directory.apps[Int(app)].outcomes : .all
+        let level = app >= 0 ? traits[Int(app)].outcomes : .all
         guard level == .all || (level == .failures && outcome != .accepted) else { return }
         produceOutcome(index, outcome, reason, delivery)
     }

@@ -52,6 +52,8 @@ final class Shard {
     var redis: RedisClient?
     var routes: [Route?]
     let renderers: [Renderer]
+    /// By app.
+    let traits: [AppTraits]
     let parser: JobParser
     var random: UInt64 = RandomSource.seed()
 
@@ -111,6 +113,7 @@ final class Shard {
         deadTopic = producer.topic(1)
         retryTopics = retryNames.indices.map { [producer] in producer.topic($0 + 2) }
         routes = Array(repeating: nil, count: directory.routes.count)
+        traits = directory.apps.map(\.traits)
         renderers = directory.apps.map { Renderer(settings: $0.render) }
         queues = RecipientQueues(capacity: 4096)
         completions = Array(repeating: [], count: lanes.count)
