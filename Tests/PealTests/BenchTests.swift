@@ -75,6 +75,7 @@ struct BenchTests {
                 samples: [
                     PipelineSample(
                         perSecond: 30_000, workerUs: 9.5, redisUs: 4, brokerUs: 3, simulatorUs: 3,
+                        othersShare: 0.1,
                         workerBytes: 1 << 26, publishUs: 2, h2load: load)
                 ])
         ]

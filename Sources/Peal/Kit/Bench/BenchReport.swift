@@ -56,13 +56,14 @@ struct BenchReport: Sendable {
     private var pipelineTable: TextTable {
         var table = TextTable([
             .init("jobs to"), .init("notifications", .right), .init("h2load", .right),
-            .init("ratio", .right), .init("worker memory", .right),
+            .init("ratio", .right), .init("worker memory", .right), .init("other programs", .right),
         ])
         for row in pipelines {
             table.add([
                 "a \(row.kind.rawValue)", Human.rate(row.median { $0.perSecond }),
                 Human.rate(row.median { $0.h2load.requestsPerSecond }), two(row.rateRatio),
                 Human.bytes(UInt64(row.median { Double($0.workerBytes) })),
+                Human.decimal(row.median { $0.othersShare * 100 }, places: 0) + " %",
             ])
         }
         return table
@@ -77,7 +78,7 @@ struct BenchReport: Sendable {
             table.add([
                 "a \(row.kind.rawValue)", us(row.median { $0.workerUs }), us(row.median { $0.redisUs }),
                 us(row.median { $0.brokerUs }), us(row.median { $0.simulatorUs }),
-                us(row.median { $0.workerUs + $0.redisUs + $0.brokerUs + $0.simulatorUs }),
+                us(row.median { $0.togetherUs }),
                 us(row.median { $0.publishUs }),
             ])
         }
@@ -132,6 +133,8 @@ struct BenchReport: Sendable {
         out.add("redis_cpu_us", row.median { $0.redisUs }, places: 2)
         out.add("broker_cpu_us", row.median { $0.brokerUs }, places: 2)
         out.add("simulator_cpu_us", row.median { $0.simulatorUs }, places: 2)
+        out.add("together_cpu_us", row.median { $0.togetherUs }, places: 2)
+        out.add("other_programs_share", row.median { $0.othersShare }, places: 3)
         out.add("publish_cpu_us", row.median { $0.publishUs }, places: 2)
         out.add("worker_rss_bytes", row.median { Double($0.workerBytes) }, places: 0)
         return out

@@ -58,6 +58,19 @@ enum ProcessTime {
         guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
             return 0
         }
-        return (user + system) * 1e6 / Double(max(1, sysconf(Int32(_SC_CLK_TCK))))
+        return (user + system) * tickUs
     }
+
+    /// Microseconds that all cores together have worked since the machine started.
+    static var machineUs: Double {
+        guard let text = try? Files.readText(path: "/proc/stat", maxBytes: 1 << 20),
+            let line = text.split(separator: "\n").first
+        else { return 0 }
+        // cpu user nice system idle iowait irq softirq steal: all but the two in the middle is work.
+        let fields = line.split(separator: " ").dropFirst().prefix(7).map { Double($0) ?? 0 }
+        guard fields.count == 7 else { return 0 }
+        return (fields[0] + fields[1] + fields[2] + fields[5] + fields[6]) * tickUs
+    }
+
+    private static var tickUs: Double { 1e6 / Double(max(1, sysconf(Int32(_SC_CLK_TCK)))) }
 }

@@ -12,10 +12,15 @@ struct PipelineSample: Sendable {
     let redisUs: Double
     let brokerUs: Double
     let simulatorUs: Double
+    /// How much of the machine other programs took meanwhile, 0...1.
+    let othersShare: Double
     let workerBytes: UInt64
     /// Of publishing a job: the producer and the broker's share of it, outside the measured time.
     let publishUs: Double
     let h2load: TransportSample
+
+    /// Of all processes of the pipeline.
+    var togetherUs: Double { workerUs + redisUs + brokerUs + simulatorUs }
 }
 
 /// What the runs of one kind of job came to.
@@ -32,8 +37,8 @@ struct PipelineResult: Sendable {
 
 /// Runs Kafka, Redis, a worker and the simulator together, with everything on this machine.
 ///
-/// The jobs of a run wait in Kafka before its worker starts. It is measured from the first requests at the
-/// simulator until the last outcome is in its topic.
+/// The jobs of a run wait in Kafka before its worker starts. It is measured from when a fiftieth of them are
+/// at the simulator until the last outcome is in its topic.
 final class PipelineBench {
     private let options: BenchOptions
     private let simulator: BenchSimulator
@@ -115,12 +120,15 @@ final class PipelineBench {
         let last = mark(worker, target.requests)
         try checkOutcomes(worker)
         let count = Double(max(1, last.requests - first.requests))
+        let elapsedMs = Double(max(1, last.atMs - first.atMs))
+        let othersUs = last.machineUs - first.machineUs - (last.togetherUs - first.togetherUs)
         return PipelineSample(
-            perSecond: count * 1_000 / Double(max(1, last.atMs - first.atMs)),
+            perSecond: count * 1_000 / elapsedMs,
             workerUs: (last.workerUs - first.workerUs) / count,
             redisUs: (last.redisUs - first.redisUs) / count,
             brokerUs: (last.brokerUs - first.brokerUs) / count,
             simulatorUs: (last.simulatorUs - first.simulatorUs) / count,
+            othersShare: min(1, max(0, othersUs / elapsedMs / 1_000 / Double(Clock.processorCount))),
             workerBytes: worker.residentBytes ?? 0, publishUs: publishUs, h2load: yardstick)
     }
 
@@ -134,6 +142,10 @@ final class PipelineBench {
         let redisUs: Double
         let brokerUs: Double
         let simulatorUs: Double
+        let machineUs: Double
+
+        /// Of the pipeline's processes.
+        var togetherUs: Double { workerUs + redisUs + brokerUs + simulatorUs }
     }
 
     private func mark(_ worker: ChildProcess, _ requests: Int) -> Mark {
@@ -142,15 +154,17 @@ final class PipelineBench {
             workerUs: ProcessTime.cpuUs(of: worker.processID),
             redisUs: stack.redis.processID.map { ProcessTime.cpuUs(of: $0) } ?? 0,
             brokerUs: Double(Clock.processCPUNs) / 1_000,
-            simulatorUs: ProcessTime.cpuUs(of: simulator.process.processID))
+            simulatorUs: ProcessTime.cpuUs(of: simulator.process.processID),
+            machineUs: ProcessTime.machineUs)
     }
 
-    /// Waits for the first requests: until then the worker joins its group and connects.
+    /// Waits for the first notifications: before them the worker joins its group, connects and asks for
+    /// credentials, which are requests too.
     private func start(_ worker: ChildProcess, _ before: Int) throws(StackFailure) -> Mark {
         let sinceMs = Clock.monotonicMs
         while true {
             let now = try requests()
-            if now > before { return mark(worker, now) }
+            if now >= before + options.jobs / 50 { return mark(worker, now) }
             try check(worker, sinceMs, "the first request")
             usleep(5_000)
         }
