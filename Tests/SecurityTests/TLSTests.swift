@@ -140,3 +140,46 @@ private func makeServer(_ hosts: [String]) throws -> (caFile: String, context: T
         #expect(certificate?.code == .badCertificate)
     }
 }
+
+@Suite struct ClientCertificateTests {
+    /// Writes a throw-away certificate and its key; the authority's PEM comes back too.
+    private func makeClient() throws -> (ca: String, certificate: String, key: String) {
+        let identity = try ThrowAwayIdentity.make(hosts: ["com.example.shop"])
+        let base = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        try identity.certificatePEM.write(toFile: base + ".crt", atomically: true, encoding: .utf8)
+        try identity.keyPEM.write(toFile: base + ".key", atomically: true, encoding: .utf8)
+        return (identity.caPEM, base + ".crt", base + ".key")
+    }
+
+    @Test func aServerThatWantsACertificateGetsTheOneThatIsConfigured() throws {
+        let client = try makeClient()
+        let server = try ThrowAwayIdentity.make(hosts: ["localhost"])
+        let caFile = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        try server.caPEM.write(toFile: caFile, atomically: true, encoding: .utf8)
+        let strict = try TLSContext.server(
+            certificatePEM: server.certificatePEM, keyPEM: server.keyPEM, clientCAPEM: client.ca)
+        let withCertificate = try TLSContext.client(
+            TLSClientOptions(caFile: caFile, certificateFile: client.certificate, keyFile: client.key))
+        let wire = Wire(
+            client: try TLSConnection(client: withCertificate, serverName: "localhost"),
+            server: try TLSConnection(server: strict))
+        try wire.handshake()
+        #expect(wire.server.peerName == "com.example.shop")
+
+        let without = try TLSContext.client(TLSClientOptions(caFile: caFile))
+        let bare = Wire(
+            client: try TLSConnection(client: without, serverName: "localhost"),
+            server: try TLSConnection(server: strict))
+        try bare.handshake()
+        #expect(bare.server.peerName == nil)
+    }
+
+    @Test func aKeyOfAnotherCertificateIsRefusedByName() throws {
+        let one = try makeClient()
+        let other = try makeClient()
+        let failure = #expect(throws: SecurityFailure.self) {
+            _ = try TLSContext.client(TLSClientOptions(certificateFile: one.certificate, keyFile: other.key))
+        }
+        #expect(failure?.code == .badKey)
+    }
+}

@@ -118,6 +118,17 @@ package final class TLSConnection {
         return unsafe String(decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
     }
 
+    /// The common name of the certificate that the peer showed; nil when it showed none.
+    package var peerName: String? {
+        guard let certificate = unsafe SSL_get1_peer_certificate(ssl) else { return nil }
+        defer { unsafe X509_free(certificate) }
+        var text = [CChar](repeating: 0, count: 256)
+        let length = unsafe X509_NAME_get_text_by_NID(
+            X509_get_subject_name(certificate), NID_commonName, &text, Int32(text.count))
+        guard length > 0 else { return nil }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     /// The protocol version and cipher, such as "TLSv1.3 TLS_AES_128_GCM_SHA256".
     package var cipherDescription: String {
         let version = unsafe SSL_get_version(ssl).map { unsafe String(cString: $0) } ?? "?"

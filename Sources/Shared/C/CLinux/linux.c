@@ -18,7 +18,6 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,18 +66,6 @@ void peal_eventfd_drain(int fd) {
     do n = read(fd, &value, sizeof value);
     while (n < 0 && errno == EINTR);
 }
-
-int peal_timerfd(void) {
-    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
-int peal_timerfd_set(int fd, uint64_t at_ns) {
-    struct itimerspec spec = {{0, 0}, {(time_t)(at_ns / 1000000000u), (long)(at_ns % 1000000000u)}};
-    return timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL) < 0 ? -errno : 0;
-}
-
-void peal_timerfd_drain(int fd) { peal_eventfd_drain(fd); }
 
 static void fill(sigset_t *set, const int *signals, int count) {
     sigemptyset(set);

@@ -19,11 +19,6 @@ int peal_eventfd(void);
 void peal_eventfd_signal(int fd);
 void peal_eventfd_drain(int fd);
 
-int peal_timerfd(void);
-/* Arms for an absolute CLOCK_MONOTONIC time in nanoseconds; 0 disarms. */
-int peal_timerfd_set(int fd, uint64_t at_ns);
-void peal_timerfd_drain(int fd);
-
 /* Blocks the signals in the calling thread and returns a descriptor that reports them, or -errno. */
 int peal_signalfd(const int *signals, int count);
 /* Next pending signal number, 0 when there is none. */
