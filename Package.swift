@@ -103,7 +103,7 @@ let package = Package(
 
         shared(
             "Services",
-            ["Core", "EventLoop", "Logging", "Configuration", "Redis", "Terminal", "HTTPServer"]),
+            ["EventLoop", "Security", "Logging", "Configuration", "Redis", "Terminal"]),
 
         // Layer 5: the services, each a library that tests drive in-process.
         library(

@@ -3,6 +3,7 @@ internal import Glibc
 internal import Terminal
 package import Logging
 package import Redis
+internal import Security
 
 /// What every service takes out of the configuration in the same way.
 extension Settings {
@@ -26,10 +27,41 @@ extension Settings {
         if let user = redis.username { endpoint.user = user }
         if let file = redis.passwordFile { endpoint.password = try SecretFile.readLine(file) }
         var options = RedisClientOptions(endpoint: endpoint)
+        if endpoint.isEncrypted {
+            do throws(SecurityFailure) {
+                options.tls = try TLSContext.client(
+                    TLSClientOptions(
+                        caFile: redis.caFile, verifiesPeer: redis.verify, applicationProtocols: []))
+            } catch {
+                throw ConfigurationFailure([
+                    .init(code: .badValue, place: "redis.ca_file", message: error.message)
+                ])
+            }
+        }
         options.scripts = scripts
         options.timeoutMs = UInt64(clamping: redis.commandTimeoutMs)
         options.connectTimeoutMs = UInt64(clamping: redis.connectTimeoutMs)
         return options
+    }
+
+    /// Settings that are read and checked but that this version does not act on yet, if they differ from
+    /// their defaults.
+    package var notInForce: [String] {
+        let standard = Settings()
+        var names: [String] = []
+        func note(_ name: String, _ differs: Bool) { if differs { names.append(name) } }
+        note("worker.assignment", worker.assignment != standard.worker.assignment)
+        note("worker.in_flight_app_share", worker.inFlightAppShare != standard.worker.inFlightAppShare)
+        note("worker.flush_interval", worker.flushIntervalMs != standard.worker.flushIntervalMs)
+        note("worker.control_interval", worker.controlIntervalMs != standard.worker.controlIntervalMs)
+        note("providers.circuit", providers.circuit != standard.providers.circuit)
+        note("providers.fcm.rate", providers.fcmRate != standard.providers.fcmRate)
+        note("gateway", gateway != standard.gateway)
+        for app in apps {
+            note("apps.\(app.name).caps", !app.caps.isEmpty)
+            note("apps.\(app.name).web_push", app.webPush != nil)
+        }
+        return names
     }
 
     /// The process's root logger; `json` asks for JSON lines whatever the configuration says.

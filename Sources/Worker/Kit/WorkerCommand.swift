@@ -35,6 +35,9 @@ package enum WorkerCommand {
         }
         let (logger, sink) = settings.makeLogger("worker", json: arguments.flag("json"))
         for warning in settings.warnings { logger.warning("config.odd", warning) }
+        for name in settings.notInForce {
+            logger.warning("config.not_in_force", "\(name) is set, but this version does not act on it yet.")
+        }
         if arguments.flag("check") { return check(settings) }
         do throws(WorkerFailure) {
             let service = try WorkerService.start(settings, log: logger)
