@@ -13,7 +13,7 @@ package struct Settings: Equatable, Sendable {
     package var log = Log()
     /// By name, sorted.
     package var apps: [App] = []
-    /// The file that was read, and the files that it names; a change of one of them is worth a reload.
+    /// The file that was read, and the files that it names.
     package var files: [String] = []
     /// What is odd but no reason to stop.
     package var warnings: [String] = []

@@ -63,7 +63,7 @@ package enum Destination: Equatable, Sendable {
     case none(Provider)
 }
 
-/// Every app and every route of a process. Immutable; a reload makes a new one.
+/// Every app and every route of a process. Immutable.
 package struct ProviderDirectory: Sendable {
     package let apps: [AppEntry]
     package let routes: [RouteDefinition]

@@ -17,13 +17,13 @@ package enum ServiceRunner {
     /// Waits for SIGTERM or SIGINT, then calls `stop`; a watchdog ends the process if that takes longer than
     /// `deadlineMs`. What is committed by then stays committed, so the hard end loses nothing.
     package static func runUntilSignal(
-        deadlineMs: UInt64, logger: Logger, sink: LogSink, reload: @escaping () -> Void = {}, stop: () -> Void
+        deadlineMs: UInt64, logger: Logger, sink: LogSink, stop: () -> Void
     ) -> Int32 {
         guard let loop = try? EventLoop() else {
             logger.critical("process.no_descriptor", "No descriptors are left; raise ulimit -n.")
             return 1
         }
-        let waiter = SignalWaiter(loop: loop, reload: reload)
+        let waiter = SignalWaiter(loop: loop)
         guard
             let source = try? SignalSource(
                 loop: loop, signals: [Signals.interrupt, Signals.terminate, Signals.hangUp], handler: waiter)
@@ -51,14 +51,11 @@ package enum ServiceRunner {
 
 private final class SignalWaiter: SignalHandler {
     private let loop: EventLoop
-    private let reload: () -> Void
 
-    init(loop: EventLoop, reload: @escaping () -> Void) {
-        self.loop = loop
-        self.reload = reload
-    }
+    init(loop: EventLoop) { self.loop = loop }
 
     func signalled(_ signal: Int32) {
-        if signal == Signals.hangUp { reload() } else { loop.stop() }
+        // SIGHUP would end the process by default; here a change of the configuration takes a restart.
+        if signal != Signals.hangUp { loop.stop() }
     }
 }
