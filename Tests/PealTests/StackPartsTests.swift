@@ -102,7 +102,7 @@ struct StackPartsTests {
             #expect(read.apps.allSatisfy { !$0.isLogOnly && $0.apnsSandbox != nil })
             #expect(read.worker.shards == 1)
             #expect(read.worker.commitIntervalMs == 1000)
-            #expect(read.retry.delays.serverSlowMs == (isShort ? 1000 : 900_000))
+            #expect(read.retry.delays.serverSlowMs == (isShort ? 500 : 900_000))
             #expect(read.providers.apnsProduction.port == Int(simulator.endpoints.apns ?? 0))
         }
     }

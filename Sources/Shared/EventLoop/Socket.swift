@@ -52,6 +52,9 @@ package enum Socket {
     /// Whether a negative result only means "not now".
     package static func wouldBlock(_ result: Int) -> Bool { result == -Int(EAGAIN) }
 
+    /// Ends the sending direction: the peer reads the end after everything that was sent.
+    package static func shutdownWrite(_ descriptor: Int32) { _ = shutdown(descriptor, Int32(SHUT_WR)) }
+
     /// Closes the descriptor.
     package static func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
 }

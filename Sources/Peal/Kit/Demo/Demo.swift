@@ -52,11 +52,11 @@ package struct Demo {
         registering.clear()
         let collector = try OutcomeCollector(
             brokers: stack.broker.bootstrapServers, topics: stack.topics,
-            partitions: stack.options.partitions, ledger: DemoLedger(plan: plan))
+            partitions: stack.options.partitions, ledger: DemoLedger(plan: plan, pacedJobs: pacedJobs))
         let startMs = Clock.monotonicMs
-        let startWallMs = Clock.wallMs
+        var floodWallMs = Clock.wallMs
         do throws(StackFailure) {
-            try publish(sender, stack, collector)
+            floodWallMs = try publish(sender, stack, collector)
             try wait(for: collector, stack)
         } catch {
             collector.stop()
@@ -70,21 +70,33 @@ package struct Demo {
         var report = ledger.report()
         report.deadLetters = deadLetters
         report.elapsedMs = elapsedMs
-        report.busyMs = UInt64(max(1, ledger.lastFirstAttemptMs - startWallMs))
+        report.busyMs = UInt64(max(1, ledger.lastFirstAttemptMs - floodWallMs))
         report.badgeMismatches += try sender.wrongCounters(at: stack.redis.endpoint)
         return report
     }
 
+    /// How many jobs are published at a modest rate before the flood.
+    private var pacedJobs: Int { min(2_000, plan.jobCount / 10) }
+
+    /// Publishes all jobs; returns the time at which the flood began, in ms since 1970.
     private func publish(
         _ sender: DemoSender, _ stack: Stack, _ collector: OutcomeCollector
-    ) throws(StackFailure) {
+    ) throws(StackFailure) -> Int64 {
         let bar = ProgressBar(title: "sending", isShown: isShown)
         var hasFailed = false
         let outageFrom = plan.jobCount / 3
         let window = options.windowMax
+        let paced = pacedJobs
+        let startMs = Clock.monotonicMs
+        var floodWallMs = Clock.wallMs
         try sender.publish(
             to: stack.broker.bootstrapServers, topics: stack.topics,
             room: { published in
+                if published < paced {
+                    let due = Int(clamping: (Clock.monotonicMs - startMs) * Self.pacedPerSecond / 1000) + 1
+                    floodWallMs = Clock.wallMs
+                    return min(due, paced) - published
+                }
                 if !hasFailed, published >= outageFrom, options.outageMs > 0 {
                     hasFailed = true
                     Self.startOutage(stack.simulator, forMs: options.outageMs)
@@ -97,7 +109,10 @@ package struct Demo {
                 )
             })
         bar.clear()
+        return floodWallMs
     }
+
+    private static let pacedPerSecond: UInt64 = 1_000
 
     /// FCM answers 503 for a while, and APNs says goodbye on every connection in the middle of it.
     private static func startOutage(_ simulator: Simulator, forMs: Int) {

@@ -28,8 +28,15 @@ package struct DemoLedger: Sendable {
     package private(set) var settled = 0
     /// Jobs all of whose deliveries have one.
     package private(set) var settledJobs = 0
-    /// Publishing to outcome of what was accepted at the first attempt, in ms.
+    /// The first jobs, published at a modest rate: the latency is theirs. Under a flood it would be the
+    /// queue's.
+    let pacedJobs: Int
+    /// Publishing to outcome of the paced jobs' deliveries that were accepted at the first attempt, in ms.
     package private(set) var latencyMs = Histogram()
+    /// Publishing to outcome of every delivery, waits for retries included, in ms.
+    package private(set) var settlingMs = Histogram()
+    /// The delivery that took longest.
+    package private(set) var slowest = ""
     /// When the last first attempt was answered, in ms since 1970.
     package private(set) var lastFirstAttemptMs: Int64 = 0
     /// Events about jobs or devices that aren't in the plan.
@@ -39,8 +46,9 @@ package struct DemoLedger: Sendable {
     private var openSlots: [UInt8]
 
     /// Starts with nothing known.
-    package init(plan: DemoPlan) {
+    package init(plan: DemoPlan, pacedJobs: Int? = nil) {
         self.plan = plan
+        self.pacedJobs = pacedJobs ?? plan.jobCount
         slots = [Slot](repeating: Slot(), count: plan.slotCount)
         openSlots = (0..<plan.jobCount).map { UInt8(clamping: plan.expectation(ofJob: $0).slotCount) }
     }
@@ -81,8 +89,14 @@ package struct DemoLedger: Sendable {
         slots[slot].outcome = outcome
         slots[slot].attempts = UInt16(clamping: event.attempts)
         if !event.apnsID.isEmpty { slots[slot].reportedID = Hash64.of(text: event.apnsID) }
-        if outcome == .accepted, event.attempts <= 1, event.afterMs >= 0 {
-            latencyMs.record(UInt64(event.afterMs))
+        if event.afterMs >= 0 {
+            if UInt64(event.afterMs) > settlingMs.highest {
+                slowest = "\(event.job) \(event.device), \(event.attempts) attempts"
+            }
+            settlingMs.record(UInt64(event.afterMs))
+            if outcome == .accepted, event.attempts <= 1, job < pacedJobs {
+                latencyMs.record(UInt64(event.afterMs))
+            }
         }
         if event.attempts <= 1 { lastFirstAttemptMs = max(lastFirstAttemptMs, Int64(event.atMs)) }
         settled += 1

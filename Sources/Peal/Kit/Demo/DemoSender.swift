@@ -50,7 +50,9 @@ struct DemoSender {
     /// - Parameters:
     ///   - brokers: the bootstrap servers.
     ///   - topics: the topics' names.
-    ///   - room: how many jobs may be published on top of those published so far; asked before each.
+    ///   - room: how many jobs may be published on top of those published so far; asked whenever the last
+    ///   answer is
+    ///     used up.
     ///   - progress: told how many are published.
     /// - Throws: `.broker` when the broker refuses one.
     func publish(

@@ -12,7 +12,8 @@ struct StackConfiguration {
 
     /// Waits that suit a run of seconds: the simulator's outages are short.
     private static let shortWaits = [
-        "delays:", "  connection: 200ms", "  device: 2s", "  quota: 1s", "  server: 1s", "  apns_server: 1s",
+        "delays:", "  connection: 200ms", "  device: 500ms", "  quota: 500ms", "  server: 500ms",
+        "  apns_server: 500ms",
         "  token_update: 2s",
     ]
 
@@ -46,11 +47,12 @@ struct StackConfiguration {
             ])
         out += "providers:\n  apns:\n"
         out += "    production: \(endpoint(endpoints.apns))\n    sandbox: \(endpoint(endpoints.sandbox))\n"
-        out += lines("providers.apns", indent: 4)
+        out += merged("providers.apns", [], indent: 4)
         out += "  fcm:\n    endpoint: \(endpoint(endpoints.fcm))\n"
         out += "    token_endpoint: {host: 127.0.0.1, port: \(endpoints.fcm ?? 1), path: /token, \(ca)}\n"
-        out += lines("providers.fcm", indent: 4)
-        out += lines("providers", indent: 2)
+        out += merged("providers.fcm", [], indent: 4)
+        let breaker = options.hasShortWaits ? ["circuit: {open: 500ms, open_max: 1s}"] : []
+        out += merged("providers", breaker, indent: 2)
         out += section("log", ["level: \(options.logLevel)", "format: human"])
         out += "apps:\n"
         for app in options.apps { out += self.app(app) }
@@ -63,15 +65,17 @@ struct StackConfiguration {
     }
 
     private func section(_ name: String, _ own: [String]) -> String {
+        let text = merged(name, own, indent: 2)
+        return text.isEmpty ? "" : "\(name):\n" + text
+    }
+
+    /// A section's lines, the options' in place of the stack's own of the same key.
+    private func merged(_ name: String, _ own: [String], indent: Int) -> String {
         let extra = options.settings[name] ?? []
         let overridden = Set(extra.map { $0.prefix { $0 != ":" } })
         let kept = own.filter { !overridden.contains($0.prefix { $0 != ":" }) } + extra
-        return kept.isEmpty ? "" : "\(name):\n" + kept.map { "  \($0)\n" }.joined()
-    }
-
-    private func lines(_ name: String, indent: Int) -> String {
         let space = String(repeating: " ", count: indent)
-        return (options.settings[name] ?? []).map { "\(space)\($0)\n" }.joined()
+        return kept.map { "\(space)\($0)\n" }.joined()
     }
 
     private func app(_ app: StackApp) -> String {

@@ -23,7 +23,7 @@ package final class HTTP2Server: IOHandler, TurnHandler {
     /// The connections that are open or shaking hands.
     package private(set) var connections: [HTTP2ServerConnection] = []
 
-    private let loop: EventLoop
+    let loop: EventLoop
     private let context: TLSContext
     private let listener: Int32
     private var registration: Registration?
@@ -66,7 +66,7 @@ package final class HTTP2Server: IOHandler, TurnHandler {
     /// Stops listening and closes every connection.
     package func close() {
         stopListening()
-        for connection in connections { connection.close() }
+        for connection in connections { connection.close(lingers: false) }
         loop.removeTurnHandler(self)
         dirty = []
         delegate = nil

@@ -19,10 +19,19 @@ package protocol HTTP2ServerDelegate: AnyObject {
 ///
 /// Everything that it is told to send is flushed in one batch at the end of the loop's turn.
 /// - Threading: the loop's.
-package final class HTTP2ServerConnection: IOHandler {
+package final class HTTP2ServerConnection: IOHandler, TimerHandler {
     private enum Phase {
-        case handshaking, open, closed
+        /// Then open or closed.
+        case handshaking
+        /// Then lingering or closed.
+        case open
+        /// Everything is sent and the sending direction ended; reads and drops until the client is done.
+        case lingering
+        case closed
     }
+
+    /// How long a client may take to end its side, in ms.
+    private static let lingerMs: UInt64 = 2_000
 
     /// A number that is different for each connection of the server.
     package let number: UInt64
@@ -34,6 +43,7 @@ package final class HTTP2ServerConnection: IOHandler {
     private let session: HTTP2ServerSession
     private var phase = Phase.handshaking
     private var isListed = false
+    private var lingerTimer: TimerID?
     // Set by `swallowInput`: bytes are read and thrown away, as by a peer that has hung.
     private var isDeaf = false
 
@@ -105,18 +115,40 @@ package final class HTTP2ServerConnection: IOHandler {
     /// From now on reads and ignores everything and sends nothing: a peer that has hung.
     package func hang() { isDeaf = true }
 
-    /// Flushes, ends TLS in good order and closes the socket.
-    package func close() {
+    /// Flushes, ends TLS in good order and closes the socket once the client has ended its side.
+    package func close() { close(lingers: true) }
+
+    func close(lingers: Bool) {
+        if phase == .lingering, !lingers { return finish(reset: false) }
         guard phase == .open || phase == .handshaking else { return }
         flush()
-        endInOrder()
+        endInOrder(lingers: lingers)
     }
 
-    private func endInOrder() {
-        guard phase != .closed else { return }
+    private func endInOrder(lingers: Bool) {
+        guard phase == .open || phase == .handshaking else { return }
         stream.tls.close()
-        _ = stream.transmit()
-        finish(reset: false)
+        let failure = stream.transmit()
+        guard lingers, failure == nil, stream.isFlushed else { return finish(reset: false) }
+        // Closing a socket while something of the client's is unread resets the connection, and the client
+        // loses the answers that it has not read yet. So the client is let to end first.
+        Socket.shutdownWrite(stream.descriptor)
+        phase = .lingering
+        lingerTimer = server.loop.schedule(afterMs: Self.lingerMs, tag: 0, handler: self)
+    }
+
+    package func timerFired(_ tag: UInt64) {
+        lingerTimer = nil
+        if phase == .lingering { finish(reset: false) }
+    }
+
+    private func linger() {
+        let filled = stream.fill()
+        stream.tls.incoming.clear()
+        switch filled {
+        case .drained, .more: return
+        case .closed, .failed: finish(reset: false)
+        }
     }
 
     /// Resets the TCP connection at once.
@@ -125,6 +157,7 @@ package final class HTTP2ServerConnection: IOHandler {
     // MARK: The loop's side
 
     package func ioReady(_ events: IOEvents) {
+        if phase == .lingering { return linger() }
         if events.contains(.writable) {
             if let failure = stream.transmit() { return fail(failure) }
             markDirty()
@@ -216,7 +249,7 @@ package final class HTTP2ServerConnection: IOHandler {
             guard let isDone = state else { return fail("nghttp2 could not serialise a frame") }
             if let failure = stream.send(all: isDone) { return fail(failure) }
             if isDone {
-                if session.isOver, stream.isFlushed { endInOrder() }
+                if session.isOver, stream.isFlushed { endInOrder(lingers: true) }
                 return
             }
         }
@@ -230,6 +263,8 @@ package final class HTTP2ServerConnection: IOHandler {
     private func finish(reset: Bool) {
         guard phase != .closed else { return }
         phase = .closed
+        if let lingerTimer { server.loop.cancel(lingerTimer) }
+        lingerTimer = nil
         stream.close(reset: reset)
         server.forget(self)
         server.delegate?.closed(self)
