@@ -94,7 +94,7 @@ import Testing
         try process.run()
         process.waitUntilExit()
         let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        #expect(process.terminationStatus == 1)
+        #expect(process.terminationStatus == 78)
         #expect(text.contains("/nonexistent.yaml"))
     }
 }

@@ -1,10 +1,9 @@
 package import Configuration
 import Decisions
-import EventLoop
-import Glibc
 import HTTPServer
 import Kafka
 import Logging
+import Services
 package import Terminal
 
 /// The command line of `peal-retry`.
@@ -34,8 +33,7 @@ package enum RetryCommand {
     /// Serves until SIGINT or SIGTERM; the process's exit code: 0 after a clean stop, 1 when it can't start
     /// or go on, 64 for a wrong command line, 78 for a wrong configuration (sysexits.h).
     package static func run(_ arguments: Arguments) -> Int32 {
-        Signals.block([Signals.interrupt, Signals.terminate])
-        Signals.ignorePipe()
+        ServiceRunner.prepare()
         do {
             let settings = try Configuration.load(
                 path: arguments.string("config"), environment: Console.environment)
@@ -45,7 +43,7 @@ package enum RetryCommand {
             return UsageFailure.exitCode
         } catch let failure as ConfigurationFailure {
             Console.complain("peal-retry: \(failure.description)")
-            return 78
+            return ServiceRunner.configurationExitCode
         } catch {
             Console.complain("peal-retry: \(error)")
             return 1
@@ -54,28 +52,31 @@ package enum RetryCommand {
 
     private static func serve(_ arguments: Arguments, _ settings: Settings) throws -> Int32 {
         let retry = try retrySettings(arguments, settings)
-        let levels = try logLevels(arguments, settings)
-        let sink = LogSink.standardError(json: arguments.flag("json") || settings.log.format == .json)
-        let log = Logger("retry", sink: sink, levels: levels)
-        defer { sink.close() }
+        let (log, sink) = settings.makeLogger(
+            "retry", json: arguments.flag("json"), levels: try logLevels(arguments))
         for warning in settings.warnings { log.warning("retry.configuration", warning) }
-        let waiter = try TerminationWaiter()
-        let service = try RetryService.start(retry, log: log)
-        defer { service.stop() }
-        let server = try listen(arguments, settings, service)
-        defer { server?.stop() }
+        let service: RetryService
+        let server: HTTPServer?
+        do {
+            service = try RetryService.start(retry, log: log)
+            server = try listen(arguments, settings, service)
+        } catch {
+            sink.close()
+            throw error
+        }
         log.info(
             "retry.started", "The retry service is running.",
             [
                 "kafka.brokers": .text(retry.brokers), "retry.tiers": .number(service.snapshot.tiers.count),
                 "http.port": .number(server?.port ?? 0),
             ])
-        let signal = waiter.wait { service.hasFailed }
-        startWatchdog(afterMs: retry.drainDeadlineMs + 15_000)
-        log.info(
-            "retry.stopping", signal == 0 ? "A consumer has failed; stopping." : "Asked to stop; draining.",
-            ["signal": .number(signal)])
-        return signal == 0 ? 1 : 0
+        return ServiceRunner.runUntilSignal(
+            deadlineMs: retry.drainDeadlineMs + 15_000, logger: log, sink: sink,
+            hasFailed: { service.hasFailed }
+        ) {
+            server?.stop()
+            service.stop()
+        }
     }
 
     /// The settings with what the command line says on top.
@@ -97,12 +98,8 @@ package enum RetryCommand {
         return retry
     }
 
-    private static func logLevels(
-        _ arguments: Arguments, _ settings: Settings
-    ) throws(UsageFailure) -> LogLevels {
-        guard let text = arguments.string("log-level") else {
-            return LogLevels(standard: LogLevel(name: settings.log.level.rawValue) ?? .info)
-        }
+    private static func logLevels(_ arguments: Arguments) throws(UsageFailure) -> LogLevels? {
+        guard let text = arguments.string("log-level") else { return nil }
         guard let levels = LogLevels(parsing: text) else {
             throw UsageFailure("--log-level takes levels such as info or info,kafka=debug, not \"\(text)\"")
         }
@@ -122,45 +119,5 @@ package enum RetryCommand {
         guard let address else { return nil }
         return try service.endpoints.serve(
             HTTPServerOptions(host: address.host, port: UInt16(clamping: address.port)))
-    }
-
-    /// Ends the process when a stop hangs. What was acknowledged is committed or read again: nothing is lost.
-    private static func startWatchdog(afterMs: UInt64) {
-        _ = WorkerThread.start(name: "watchdog") {
-            usleep(UInt32(clamping: afterMs * 1_000))
-            _exit(70)
-        }
-    }
-}
-
-/// Waits for the signals that end the process, or for the service's failure.
-private final class TerminationWaiter: SignalHandler, TimerHandler {
-    private let loop: EventLoop
-    private var source: SignalSource?
-    private var signal: Int32 = 0
-    private var hasFailed: () -> Bool = { false }
-
-    init() throws(SystemFailure) {
-        loop = try EventLoop()
-        source = try SignalSource(
-            loop: loop, signals: [Signals.interrupt, Signals.terminate], handler: self)
-    }
-
-    /// The signal; 0 when the service failed.
-    func wait(orUntil hasFailed: @escaping () -> Bool) -> Int32 {
-        self.hasFailed = hasFailed
-        timerFired(0)
-        if signal == 0, !hasFailed() { loop.run() }
-        return signal
-    }
-
-    func signalled(_ signal: Int32) {
-        self.signal = signal
-        loop.stop()
-    }
-
-    func timerFired(_ tag: UInt64) {
-        if hasFailed() { return loop.stop() }
-        _ = loop.schedule(afterMs: 500, tag: 0, handler: self)
     }
 }

@@ -4,6 +4,8 @@ package import Logging
 
 /// The life of a service process: starts it, waits for a signal, stops it within its deadline.
 package enum ServiceRunner {
+    /// The exit code for a configuration that can't be used (EX_CONFIG of sysexits.h).
+    package static let configurationExitCode: Int32 = 78
     /// The exit code when a stop took longer than its deadline.
     package static let overdueExitCode: Int32 = 70
 
@@ -14,23 +16,28 @@ package enum ServiceRunner {
         Signals.block([Signals.interrupt, Signals.terminate, Signals.hangUp])
     }
 
-    /// Waits for SIGTERM or SIGINT, then calls `stop`; a watchdog ends the process if that takes longer than
-    /// `deadlineMs`. What is committed by then stays committed, so the hard end loses nothing.
+    /// Waits for SIGTERM or SIGINT, or until the service has failed for good, then calls `stop`; a watchdog ends the
+    /// process if that takes longer than `deadlineMs`. What is committed by then stays committed, so the hard end
+    /// loses nothing.
+    /// - Returns: the exit code: 0 after a signal, 1 after a failure.
     package static func runUntilSignal(
-        deadlineMs: UInt64, logger: Logger, sink: LogSink, stop: () -> Void
+        deadlineMs: UInt64, logger: Logger, sink: LogSink, hasFailed: @escaping () -> Bool = { false },
+        stop: () -> Void
     ) -> Int32 {
         guard let loop = try? EventLoop() else {
             logger.critical("process.no_descriptor", "No descriptors are left; raise ulimit -n.")
             return 1
         }
-        let waiter = SignalWaiter(loop: loop)
+        let waiter = SignalWaiter(loop: loop, hasFailed: hasFailed)
         guard
             let source = try? SignalSource(
                 loop: loop, signals: [Signals.interrupt, Signals.terminate, Signals.hangUp], handler: waiter)
         else { return 1 }
-        loop.run()
+        let failed = waiter.wait()
         source.close()
-        logger.notice("process.stopping", "Stopping: work in flight is finished first.")
+        logger.notice(
+            "process.stopping",
+            failed ? "The service has failed; stopping." : "Stopping: work in flight is finished first.")
         let finished = Locked(false)
         let watchdog = WorkerThread.start(name: "watchdog") {
             let end = Clock.monotonicMs + deadlineMs
@@ -45,17 +52,36 @@ package enum ServiceRunner {
         watchdog.join()
         logger.notice("process.stopped", "Stopped.")
         sink.close()
-        return 0
+        return failed ? 1 : 0
     }
 }
 
-private final class SignalWaiter: SignalHandler {
+/// Waits on a loop for the signals that end a process, or for its service's failure.
+private final class SignalWaiter: SignalHandler, TimerHandler {
     private let loop: EventLoop
+    private let hasFailed: () -> Bool
+    private var failed = false
 
-    init(loop: EventLoop) { self.loop = loop }
+    init(loop: EventLoop, hasFailed: @escaping () -> Bool) {
+        self.loop = loop
+        self.hasFailed = hasFailed
+    }
+
+    /// Returns whether it was the failure.
+    func wait() -> Bool {
+        timerFired(0)
+        if !failed { loop.run() }
+        return failed
+    }
 
     func signalled(_ signal: Int32) {
         // SIGHUP would end the process by default; here a change of the configuration takes a restart.
         if signal != Signals.hangUp { loop.stop() }
+    }
+
+    func timerFired(_ tag: UInt64) {
+        failed = hasFailed()
+        if failed { return loop.stop() }
+        _ = loop.schedule(afterMs: 500, tag: 0, handler: self)
     }
 }

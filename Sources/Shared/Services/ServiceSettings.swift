@@ -64,12 +64,15 @@ extension Settings {
         return names
     }
 
-    /// The process's root logger; `json` asks for JSON lines whatever the configuration says.
-    package func makeLogger(_ subsystem: String, json: Bool = false) -> (logger: Logger, sink: LogSink) {
+    /// The process's root logger; `json` asks for JSON lines and `levels` for other levels, whatever the
+    /// configuration says.
+    package func makeLogger(
+        _ subsystem: String, json: Bool = false, levels: LogLevels? = nil
+    ) -> (logger: Logger, sink: LogSink) {
         let wantsJSON = json || log.format == .json || (log.format == .auto && isatty(2) == 0)
         let sink = LogSink(
             descriptor: 2, format: wantsJSON ? .json : .human(colours: Console.style(of: 2).isEnabled))
-        let level = LogLevel(name: log.level.rawValue) ?? .info
-        return (Logger(subsystem, sink: sink, levels: LogLevels(standard: level)), sink)
+        let standard = LogLevels(standard: LogLevel(name: log.level.rawValue) ?? .info)
+        return (Logger(subsystem, sink: sink, levels: levels ?? standard), sink)
     }
 }

@@ -18,7 +18,7 @@ package enum WorkerCommand {
         details: """
             Every setting can come from the environment too: PEAL_ and its path in upper case, such as PEAL_REDIS_URL.
             SIGTERM finishes what is in flight within worker.drain_deadline, commits and leaves the consumer groups.
-            Exit codes: 0 stopped, 1 can't start, 64 wrong usage, 70 the drain deadline passed.
+            Exit codes: 0 stopped, 1 can't start, 64 wrong usage, 70 the drain deadline passed, 78 wrong configuration.
             """)
 
     /// Runs the process and returns its exit code.
@@ -31,7 +31,7 @@ package enum WorkerCommand {
                 path: arguments.string("config"), environment: Console.environment)
         } catch {
             Console.complain("peal-worker: \(error)")
-            return 1
+            return ServiceRunner.configurationExitCode
         }
         let (logger, sink) = settings.makeLogger("worker", json: arguments.flag("json"))
         for warning in settings.warnings { logger.warning("config.odd", warning) }
