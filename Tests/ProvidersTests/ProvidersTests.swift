@@ -122,6 +122,23 @@ private let minute: Int64 = 60_000
         #expect(!tokens.isValid(steadyMs: 60 * minute))
     }
 
+    @Test func refusedTokensBringAnExchangeEveryTenSecondsAtMostHoweverShortTheyLive() throws {
+        let account = try ServiceAccount(json: makeAccountJSON(), source: "test")
+        var tokens = GoogleTokens(account: account, tokenURI: nil)
+        // Nothing was ever exchanged: the refusal must not stand in the way of the first exchange.
+        tokens.refused(steadyMs: 5)
+        #expect(tokens.isDue(steadyMs: 5))
+        for lifetime: Int64 in [60_000, 1_800_000, 3_599_000] {
+            tokens.note(.token("a", lifetimeMs: lifetime), steadyMs: 1000, random: 0)
+            tokens.refused(steadyMs: 1500)
+            #expect(!tokens.isDue(steadyMs: 10_999))
+            #expect(tokens.isDue(steadyMs: 11_000))
+            tokens.note(.token("a", lifetimeMs: lifetime), steadyMs: 1000, random: 0)
+            tokens.refused(steadyMs: 20_000)
+            #expect(tokens.isDue(steadyMs: 20_000))
+        }
+    }
+
     private func makeAccountJSON() throws -> String {
         let pem = try RS256PrivateKey.generate().pem()
         return JSONValue.object([

@@ -88,6 +88,12 @@ private func makeServer(_ hosts: [String]) throws -> (caFile: String, context: T
         }
     }
 
+    @Test(arguments: ["", "[::1]", "fe80::zz"])
+    func aNameThatCannotBeCheckedIsRefusedInsteadOfUnchecked(name: String) throws {
+        let context = try TLSContext.client(TLSClientOptions())
+        #expect(throws: SecurityFailure.self) { try TLSConnection(client: context, serverName: name) }
+    }
+
     @Test func anUnknownAuthorityIsRefusedUnlessCheckingIsOff() throws {
         let (_, context) = try makeServer(["localhost"])
         let (otherCA, _) = try makeServer(["localhost"])

@@ -117,12 +117,19 @@ private final class KeeperLoop {
         }
     }
 
-    /// Renews what is due and returns how long nothing else is, in milliseconds.
+    /// Renews what is due and returns how long nothing else is, in milliseconds. It makes one exchange at
+    /// most, the longest overdue, so that a token endpoint that hangs holds neither the APNs tokens nor a stop
+    /// up for longer than that.
     func renewDue() -> Int {
         var next = Int64(Clock.monotonicMs) + 60_000
         for index in apple.indices { next = min(next, renewApple(index)) }
-        for index in google.indices { next = min(next, renewGoogle(index)) }
-        return Int(clamping: max(0, next - Int64(Clock.monotonicMs)))
+        for index in google.indices { noteRefusal(index) }
+        let first = google.indices.min {
+            google[$0].tokens.nextCheckSteadyMs < google[$1].tokens.nextCheckSteadyMs
+        }
+        if let first { renewGoogle(first) }
+        for entry in google { next = min(next, entry.tokens.nextCheckSteadyMs) }
+        return next == .min ? 0 : Int(clamping: max(0, next - Int64(Clock.monotonicMs)))
     }
 
     private func renewApple(_ index: Int) -> Int64 {
@@ -153,12 +160,13 @@ private final class KeeperLoop {
         }
     }
 
-    private func renewGoogle(_ index: Int) -> Int64 {
-        let steady = Int64(Clock.monotonicMs)
-        if google[index].bearer.takeRefusal() { google[index].tokens.refused(steadyMs: steady) }
-        guard google[index].tokens.isDue(steadyMs: steady) else {
-            return google[index].tokens.nextCheckSteadyMs
-        }
+    private func noteRefusal(_ index: Int) {
+        guard google[index].bearer.takeRefusal() else { return }
+        google[index].tokens.refused(steadyMs: Int64(Clock.monotonicMs))
+    }
+
+    private func renewGoogle(_ index: Int) {
+        guard google[index].tokens.isDue(steadyMs: Int64(Clock.monotonicMs)) else { return }
         let bearer = google[index].bearer
         let answer = google[index].tokens.exchange(client: client, nowS: Clock.wallMs / 1000)
         let after = Int64(Clock.monotonicMs)
@@ -175,6 +183,5 @@ private final class KeeperLoop {
             if !google[index].tokens.isValid(steadyMs: after) { bearer.set(fault: .oauthUnavailable, text) }
             logger.warning("fcm.no_token", text, ["credential": .text(bearer.name)])
         }
-        return google[index].tokens.nextCheckSteadyMs
     }
 }

@@ -9,6 +9,8 @@ struct GoogleTokens {
     static let scope = "https://www.googleapis.com/auth/firebase.messaging"
     /// A token is renewed this long before it expires.
     static let marginMs: Int64 = 5 * 60_000
+    /// FCM's refusals bring about no more than one exchange in this time, however short a token's life is.
+    static let gapMs: Int64 = 10_000
 
     enum Answer: Equatable {
         case token(String, lifetimeMs: Int64)
@@ -22,6 +24,7 @@ struct GoogleTokens {
     let tokenURI: String
     private var expiresSteadyMs: Int64 = .min
     private var nextSteadyMs: Int64 = .min
+    private var lastSteadyMs: Int64?
     private var backoff = Backoff(baseMs: 1000, capMs: 60_000)
 
     init(account: ServiceAccount, tokenURI: String?) {
@@ -38,12 +41,13 @@ struct GoogleTokens {
 
     /// Notes that FCM refused the bearer: an exchange is due, but not more often than every ten seconds.
     mutating func refused(steadyMs: Int64) {
-        let recently = expiresSteadyMs - steadyMs > 3_590_000
-        nextSteadyMs = min(nextSteadyMs, recently ? steadyMs + 10_000 : steadyMs)
+        let earliest = max(steadyMs, (lastSteadyMs ?? steadyMs - Self.gapMs) + Self.gapMs)
+        nextSteadyMs = min(nextSteadyMs, earliest)
     }
 
     /// Notes an answer. `random` spreads the renewals of many processes.
     mutating func note(_ answer: Answer, steadyMs: Int64, random: UInt64) {
+        lastSteadyMs = steadyMs
         switch answer {
         case .token(_, let lifetime):
             backoff.succeeded()

@@ -30,11 +30,18 @@ package final class TLSConnection {
         try self.init(context: context)
         let isAddress =
             serverName.contains(":") || serverName.split(separator: ".").allSatisfy { UInt8($0) != nil }
+        let isExpected: Int32
         if isAddress {
-            unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), serverName)
+            isExpected = unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), serverName)
         } else {
             unsafe peal_ssl_set_host(ssl, serverName)
-            unsafe SSL_set1_host(ssl, serverName)
+            isExpected = serverName.isEmpty ? 0 : unsafe SSL_set1_host(ssl, serverName)
+        }
+        // Without an expected name OpenSSL would take any certificate of a trusted authority.
+        guard isExpected == 1 else {
+            ERR_clear_error()
+            throw SecurityFailure(
+                .configuration, "\"\(serverName)\" is neither a host name nor an address to check against")
         }
         unsafe SSL_set_connect_state(ssl)
     }
