@@ -233,7 +233,8 @@ private final class Rig {
         ("OOM command not allowed", RedisFailure.Code.outOfMemory), ("OOMX", .refused), ("LOADING", .loading),
         ("READONLY You can't", .readOnly), ("MOVED 1 h:1", .cluster), ("BUSYGROUP x", .refused),
         ("BUSY x", .busy),
-        ("MISCONF x", .misconfigured), ("WRONGPASS x", .authentication), ("", .refused),
+        ("MISCONF x", .misconfigured), ("NOREPLICAS x", .misconfigured), ("WRONGPASS x", .authentication),
+        ("", .refused),
     ])
     func knowsThePrefix(text: String, code: RedisFailure.Code) {
         #expect(Array(text.utf8).withUnsafeBytes { RedisFailure.Code.ofErrorReply($0) } == code)

@@ -136,6 +136,12 @@ import Testing
         let requests = rig.simulator.record.requests(job: "again")
         #expect(requests.count == 3)
         #expect(requests.count { $0.status == 503 } == 1)
+        // One answer is counted once, although the delivery went through a retry topic.
+        let isCountedOnce = rig.wait {
+            let lines = ((try? rig.probe("/metrics")) ?? "").split(separator: "\n")
+            return lines.contains { $0.hasPrefix("peal_answers_total") && $0.hasSuffix("} 1") }
+        }
+        #expect(isCountedOnce)
         #expect(requests.count { $0.token == Tokens.apns(1) } == 1)
         #expect(requests.allSatisfy { $0.badge == 1 })
         #expect(try rig.unread(of: "anna") == 1)

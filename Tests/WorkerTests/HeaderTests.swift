@@ -39,6 +39,14 @@ import Testing
         #expect(throws: RetryHeaders.Fault.self) { try read([("peal-attempt", text)]) }
     }
 
+    @Test(arguments: ["peal-first-ms", "peal-failed-ms"])
+    func aTimeBeyondTheYear9999IsAFaultSinceSumsOfItWouldOverflow(name: String) throws {
+        #expect(try read([(name, "253402300799999")]).hasOrigin == false)
+        for text in ["253402300800000", "9223372036854775799"] {
+            #expect(throws: RetryHeaders.Fault.self) { try read([(name, text)]) }
+        }
+    }
+
     @Test func waitsNeverExceedAttempts() throws {
         #expect(try read([("peal-attempt", "1"), ("peal-waits", "9")]).sends == 0)
     }

@@ -36,7 +36,7 @@ package struct RedisFailure: Error, Equatable {
         case cluster
         /// BUSY: a script runs for too long.
         case busy
-        /// MISCONF: persistence fails and writes are refused.
+        /// MISCONF, NOREPLICAS: persistence fails or replicas are missing, and writes are refused.
         case misconfigured
         /// WRONGTYPE.
         case wrongType
@@ -86,6 +86,7 @@ extension RedisFailure.Code {
         ("OOM", .outOfMemory), ("READONLY", .readOnly), ("LOADING", .loading), ("MASTERDOWN", .masterDown),
         ("NOSCRIPT", .noScript), ("MOVED", .cluster), ("ASK", .cluster), ("TRYAGAIN", .cluster),
         ("CROSSSLOT", .cluster), ("CLUSTERDOWN", .cluster), ("BUSY", .busy), ("MISCONF", .misconfigured),
+        ("NOREPLICAS", .misconfigured),
         ("NOAUTH", .authentication), ("WRONGPASS", .authentication), ("NOPERM", .notPermitted),
         ("WRONGTYPE", .wrongType),
     ]

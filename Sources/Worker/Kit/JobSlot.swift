@@ -35,8 +35,6 @@ struct JobSlot: PooledSlot {
     var app: Int32 = -1
     /// The next job of the same recipient, -1 for none.
     var next: Int32 = -1
-    /// The next job in the shard's list of held jobs, -1 for none.
-    var nextHeld: Int32 = -1
     var queueHash: UInt64 = 0
     var headers = RetryHeaders()
     /// When the job was published, milliseconds since 1970.
@@ -67,4 +65,6 @@ struct JobSlot: PooledSlot {
     var isBuried = false
     /// Whether it was given up because its partition has another owner.
     var isAbandoned = false
+    /// Whether it is over and only waits for its records' acknowledgements.
+    var isDropped = false
 }

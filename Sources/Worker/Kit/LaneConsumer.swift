@@ -35,6 +35,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
     private var inFlight = 0
     private var flow: LaneFlow
     private var batches: [RecordBatch?]
+    private var batchBytes: [Int]
     private var finished: [Completion] = []
     private var needsRestart = false
     private var hasJoined = false
@@ -57,6 +58,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         self.stopping = stopping
         flow = LaneFlow(limit: options.inFlightMax)
         batches = Array(repeating: nil, count: shards.count)
+        batchBytes = Array(repeating: 1 << 12, count: shards.count)
         lastFinishedMs = Clock.monotonicMs
     }
 
@@ -138,7 +140,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         var entry = RecordEntry()
         entry.partition = partition
         entry.offset = record.offset
-        entry.timestampMs = record.timestampMs
+        entry.timestampMs = min(record.timestampMs, RecordEntry.latestMs)
         let key = unsafe record.key ?? UnsafeRawBufferPointer(start: nil, count: 0)
         entry.keyHash = unsafe Hash64.of(key)
         let shard = Int(truncatingIfNeeded: entry.keyHash >> 40) % shards.count
@@ -152,7 +154,9 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
     }
 
     private func makeBatch(_ shard: Int) -> RecordBatch {
-        let batch = RecordBatch(lane: lane, epoch: epoch, capacity: 1 << 16)
+        // As large as the last one: a batch lives as long as its slowest job, and at a low rate, or with
+        // Redis away, thousands of batches of one record each wait.
+        let batch = RecordBatch(lane: lane, epoch: epoch, capacity: batchBytes[shard])
         batches[shard] = batch
         return batch
     }
@@ -165,6 +169,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         guard let batch = batches[shard] else { return }
         batches[shard] = nil
         batch.seal()
+        batchBytes[shard] = min(max(1 << 10, batch.byteCount), 1 << 16)
         shards[shard].records.push(batch)
     }
 
@@ -257,8 +262,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         flow.reset()
     }
 
-    /// Waits for open jobs and commits what is finished. Records that were read but not handed over are
-    /// dropped: they are not committed and come again.
+    /// Hands over what was read, waits for open jobs and commits what is finished.
     private func drainAndCommit(withinMs limit: UInt64) {
         handOver()
         let deadline = Clock.monotonicMs + limit

@@ -11,8 +11,11 @@ struct RecordEntry: BitwiseCopyable {
     var headersLength: UInt32 = 0
     var partition: Int32 = 0
     var offset: Int64 = 0
-    /// The record's timestamp, milliseconds since 1970; -1 without one.
+    /// The record's timestamp, milliseconds since 1970; -1 without one. Never above ``latestMs``.
     var timestampMs: Int64 = -1
+    /// The end of the year 9999. A producer may write any 64-bit number as a time; below this one, sums of
+    /// times can't overflow.
+    static let latestMs: Int64 = 253_402_300_799_999
     /// The hash of the key: which shard, and which recipient's queue.
     var keyHash: UInt64 = 0
 }
@@ -42,7 +45,7 @@ final class RecordBatch: @unchecked Sendable {
         self.lane = lane
         self.epoch = epoch
         memory = ByteBuffer(capacity: capacity + Self.padding)
-        entries.reserveCapacity(256)
+        entries.reserveCapacity(min(256, max(4, capacity / 256)))
     }
 
     /// Bytes held.

@@ -32,8 +32,10 @@ struct RetryHeaders: Equatable {
         if let value = try number(headers, WorkerHeader.waits, max: 1_000_000) {
             out.waits = min(value, out.attempt)
         }
-        if let value = try number(headers, PealHeader.firstMs, max: .max) { out.firstMs = value }
-        if let value = try number(headers, WorkerHeader.firstFailureMs, max: .max) {
+        if let value = try number(headers, PealHeader.firstMs, max: RecordEntry.latestMs) {
+            out.firstMs = value
+        }
+        if let value = try number(headers, WorkerHeader.firstFailureMs, max: RecordEntry.latestMs) {
             out.firstFailureMs = value
         }
         if let origin = unsafe headers.value(PealHeader.origin) {

@@ -32,6 +32,8 @@ extension Shard: RedisReplyHandler {
     /// How long a hop's claim and a dedup key are remembered, in milliseconds: longer than a job can wait in
     /// all.
     private static let hopMemoryMs: Int64 = 2 * 86_400_000
+    /// How long nothing is asked of a Redis that could not do what it was asked, in milliseconds.
+    private static let redisRestMs: UInt64 = 100
     static let dedupMemoryMs: Int64 = 86_400_000
 
     /// Asks for everything that the job needs, in one script call.
@@ -45,8 +47,7 @@ extension Shard: RedisReplyHandler {
             return conclude(index, .noDevice, .noDevice)
         }
         var admission = unsafe Admission(RecipientReference(app: job.app.raw, recipient: recipient))
-        // A job is counted when it is first taken; a retry carries a number of attempts.
-        if jobs[index].unread != 0, jobs[index].headers.attempt == 0 {
+        if jobs[index].unread != 0, isUncounted(index) {
             admission.position = position(batch, entry)
             admission.unreadDelta = Int64(jobs[index].unread)
         }
@@ -83,6 +84,17 @@ extension Shard: RedisReplyHandler {
         } else {
             hold(index)
         }
+    }
+
+    /// A job is counted when it is first admitted. A hand-over comes after that, but for a job that only
+    /// waited for the owner of its dedup key: then nothing has counted it.
+    func isUncounted(_ index: Int32) -> Bool {
+        let headers = jobs[index].headers
+        if headers.attempt == 0 { return true }
+        guard headers.sends == 0 else { return false }
+        let (batch, entry) = origin(index)
+        guard let reason = unsafe batch.headers(entry).value(PealHeader.reason) else { return false }
+        return unsafe reason.elementsEqual(Self.bytes(Reason.duplicate.label))
     }
 
     /// Makes sure that a hop that was written twice is worked on once.
@@ -165,8 +177,10 @@ extension Shard: RedisReplyHandler {
             let index = asking(tag)
         else { return }
         jobs[index].round &+= 1
-        if failure.code.isOutage || failure.code == .noScript {
+        if failure.code.isOutage || failure.code == .noScript || failure.code == .notPermitted {
             counts.redisHeld &+= 1
+            // A server that answers with errors would be asked again at once, by every job, without end.
+            redisRestUntilMs = loop.nowMs &+ Self.redisRestMs
             return hold(index)
         }
         if failure.code == .closed { return drop(index, isDone: false) }

@@ -69,7 +69,6 @@ extension Shard: ResponseSink {
 
     private func apply(_ verdict: Verdict, to delivery: Int32) {
         let slot = deliveries[delivery]
-        count(verdict.reason)
         carryOut(verdict, slot)
         noteTokens(verdict, slot)
         deliveries[delivery].history = slot.history.after(verdict)
@@ -95,6 +94,7 @@ extension Shard: ResponseSink {
             postponeDelivery(delivery, verdict.reason)
         case .probeOtherEnvironment:
             guard let other = otherRoute(slot) else { return end(delivery, .invalidToken, verdict.reason) }
+            count(verdict.reason)
             probe(delivery, by: other)
         }
     }
@@ -157,6 +157,7 @@ extension Shard: ResponseSink {
             if slot.resends >= Self.resendsMax || !isCurrent(slot.job) {
                 owe(delivery, dueMs: nowMs + 1000, isWait: false, reason: verdict.reason)
             } else {
+                count(verdict.reason)
                 deliveries[delivery].resends += 1
                 counts.resends &+= 1
                 resend(delivery)
@@ -165,8 +166,11 @@ extension Shard: ResponseSink {
             owe(
                 delivery, dueMs: dueMs, isWait: verdict.effects.contains(.notAnAttempt),
                 reason: verdict.reason)
-        case .expired: end(delivery, .expired, .expired)
+        case .expired:
+            count(verdict.reason)
+            end(delivery, .expired, .expired)
         case .exhausted:
+            count(verdict.reason)
             bury(
                 slot.job, nil, .retriesExhausted,
                 "every attempt failed, the last one with \(verdict.reason.label)", delivery)

@@ -119,13 +119,30 @@ extension Shard {
     /// Works off the jobs that waited for room or for Redis, the most urgent lane first, then those whose
     /// turn has come.
     func advance() {
-        for lane in held.indices where !held[lane].isEmpty && hasRoom(lane: lane) { advanceHeld(lane) }
+        for lane in held.indices where !held[lane].isEmpty {
+            dropStale(lane)
+            if hasRoom(lane: lane) { advanceHeld(lane) }
+        }
         var at = 0
         while at < ready.count {
             proceed(ready[at])
             at += 1
         }
         ready.removeAll(keepingCapacity: true)
+    }
+
+    /// Lets go of the held jobs of an assignment that is gone, also while there is no room: with Redis away
+    /// each rebalance would bring the same records once more.
+    private func dropStale(_ lane: Int) {
+        guard heldEpochs[lane] != lanes[lane].epoch else { return }
+        heldEpochs[lane] = lanes[lane].epoch
+        var waiting: [UInt64] = []
+        swap(&waiting, &held[lane])
+        heldCount -= waiting.count
+        for reference in waiting {
+            guard let index = jobs.resolve(reference), jobs[index].stage == .held else { continue }
+            if isCurrent(index) { hold(index) } else { drop(index) }
+        }
     }
 
     private func advanceHeld(_ lane: Int) {
@@ -147,6 +164,7 @@ extension Shard {
     private func hasRoom(lane: Int) -> Bool {
         let share = lanes[lane].isUrgent ? 1 : 1 - settings.urgentReserve
         return deliveries.count < Int(Double(settings.deliveriesMax) * share) && (redis?.isReady ?? false)
+            && loop.nowMs >= redisRestUntilMs
     }
 
     /// Puts a job aside until there is room or Redis is back.
@@ -159,7 +177,13 @@ extension Shard {
     /// Starts a job whose turn has come.
     private func proceed(_ index: Int32) {
         guard isCurrent(index) else { return drop(index) }
-        if jobs[index].deadlineMs <= nowMs { return conclude(index, .expired, .expired) }
+        if jobs[index].deadlineMs <= nowMs {
+            // An earlier attempt claimed the dedup key; nobody else will ever settle it.
+            jobs[index].holdsDedup =
+                jobs[index].headers.attempt > 0 && jobs[index].job.dedup != nil && !isUncounted(index)
+            settleDedup(index, isDone: true)
+            return conclude(index, .expired, .expired)
+        }
         guard hasRoom(lane: Int(jobs[index].lane)) else { return hold(index) }
         if jobs[index].headers.hasOrigin { return claimHop(index) }
         start(index)

@@ -210,9 +210,12 @@ extension Shard {
             unsafe request.add(.apnsCollapseID, slot.slice(slot.collapseAt, slot.collapseLength))
             unsafe request.add(.apnsTopic, slot.slice(slot.topicAt, slot.topicLength))
         }
+        guard route.pool.submit(request) else {
+            waitingDeliveries.append(deliveries.reference(delivery))
+            return
+        }
         deliveries[delivery].bearerVersion = route.bearerVersion
         deliveries[delivery].sentAtMs = nowMs
-        if !route.pool.submit(request) { waitingDeliveries.append(deliveries.reference(delivery)) }
     }
 
     /// Tries the deliveries that waited for a credential or for room in a pool.

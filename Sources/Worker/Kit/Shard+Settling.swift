@@ -124,7 +124,8 @@ extension Shard {
     }
 
     /// Gives up a job without an outcome. `isDone` commits its offset all the same: another record stands for
-    /// it.
+    /// it. Records of it that the broker has not acknowledged still need the job and its bytes: it lingers
+    /// until they are.
     func drop(_ index: Int32, isDone: Bool = false) {
         leaveQueue(index)
         var delivery = jobs[index].owed
@@ -133,8 +134,12 @@ extension Shard {
             release(delivery)
             delivery = next
         }
+        jobs[index].owed = -1
         counts.jobsDropped &+= 1
-        finish(index, isDone: isDone)
+        guard jobs[index].openRecords > 0 else { return finish(index, isDone: isDone) }
+        jobs[index].isAbandoned = !isDone
+        jobs[index].isDropped = true
+        jobs[index].stage = .settling
     }
 
     /// Finishes the job when the broker has acknowledged all that was written about it.
@@ -143,6 +148,7 @@ extension Shard {
         else {
             return
         }
+        if jobs[index].isDropped { return finish(index, isDone: !jobs[index].isAbandoned) }
         counts.jobsFinished &+= 1
         tallyJob(index)
         finish(index, isDone: true)

@@ -69,6 +69,10 @@ final class Shard {
     /// Jobs that wait for room or for Redis, by lane, oldest first.
     var held: [[UInt64]]
     var heldCount = 0
+    /// The assignment that each lane's held jobs were last looked through for.
+    var heldEpochs: [UInt32]
+    /// No job asks Redis before this time of the loop's clock.
+    var redisRestUntilMs: UInt64 = 0
     /// Deliveries that wait for a credential or for room in a pool.
     var waitingDeliveries: [UInt64] = []
     /// Records that Kafka's queue had no room for.
@@ -118,6 +122,7 @@ final class Shard {
         queues = RecipientQueues(capacity: 4096)
         completions = Array(repeating: [], count: lanes.count)
         held = Array(repeating: [], count: lanes.count)
+        heldEpochs = lanes.map(\.epoch)
         // The last one counts jobs whose app can't be told.
         breakers = directory.apps.map { _ in InvalidationBreaker(limits: settings.invalidation) }
         counters = CounterBatch(apps: directory.apps.map(\.name) + ["unknown"], fields: CounterField.names)
@@ -149,6 +154,11 @@ final class Shard {
 
     private func shutDown() {
         flushCounters()
+        // The last counters and dedup outcomes, too, get to Redis, if it answers.
+        let end = Clock.monotonicMs + 500
+        while let redis, redis.isReady, redis.inFlight > 0, Clock.monotonicMs < end {
+            loop.runOnce(maxWaitMs: 10)
+        }
         redis?.close()
         for route in routes { route?.pool.close() }
         producer.close(deadlineMs: 2000)
