@@ -74,6 +74,13 @@ import Testing
                 "shop/anna", Array(#"{"app":"shop","to":{"recipient":"anna"},"body":"\#(long)"}"#.utf8),
                 "oversize"
             ),
+            (
+                "shop/anna",
+                Array(
+                    #"{"app":"shop","to":{"recipient":"anna"},"title":"x","send_at":"9999-12-31T00:00:00Z"}"#
+                        .utf8),
+                "malformed_job"
+            ),
             ("shop/anna", nil, "malformed_job"),
             (nil, Array(good.utf8), "malformed_job"),
             ("shop/anna", noise, "malformed_job"),
@@ -192,6 +199,51 @@ import Testing
         #expect(rig.wait { (try? rig.probe("/readyz")) == "ok" })
         let badges = rig.simulator.record.requests(token: Tokens.apns(1)).map { $0.badge ?? -1 }
         #expect(badges == (1...51).map { Int64($0) })
+    }
+
+    @Test func aRedisThatForgetsItsScriptsHoldsNoJobUp() throws {
+        let rig = try Rig()
+        defer { rig.stop() }
+        for number in 0..<20 {
+            try rig.register("r\(number)", device: "phone", .ios, token: Tokens.apns(number))
+        }
+        for round in 0..<5 {
+            // Many recipients at once, so that several commands are under way when the first is refused.
+            try rig.redisCommand("SCRIPT", "FLUSH")
+            try rig.publishMany(
+                (0..<20).map {
+                    (
+                        "shop/r\($0)",
+                        #"{"id":"\#(round)-\#($0)","app":"shop","to":{"recipient":"r\#($0)"},"title":"x","unread":1}"#
+                    )
+                })
+            #expect(rig.wait { rig.accepted == UInt64(20 * (round + 1)) })
+        }
+        #expect(rig.simulator.record.count == 100)
+        #expect(try rig.unread(of: "r0") == 5)
+    }
+
+    @Test func aFullRedisHoldsJobsSaysSoAndIsNotAskedWithoutEnd() throws {
+        let rig = try Rig()
+        defer { rig.stop() }
+        try rig.register("anna", device: "phone", .ios, token: Tokens.apns(1))
+        #expect(rig.wait { (try? rig.probe("/readyz")) == "ok" })
+        try rig.redisCommand("CONFIG", "SET", "maxmemory", "1")
+        for number in 0..<20 {
+            try rig.publish(
+                #"{"id":"f\#(number)","app":"shop","to":{"recipient":"anna"},"title":"x","unread":1}"#,
+                key: "shop/anna")
+        }
+        #expect(rig.wait { ((try? rig.probe("/readyz")) ?? "").contains("Redis refuses") })
+        #expect(rig.accepted == 0)
+        let asked = try rig.probe("/metrics").split(separator: "\n")
+            .first { $0.hasPrefix("peal_redis_scripts_total ") }
+            .flatMap { Int($0.split(separator: " ").last ?? "") }
+        #expect(try #require(asked) < 500)
+        try rig.redisCommand("CONFIG", "SET", "maxmemory", "0")
+        #expect(rig.wait { rig.accepted == 20 })
+        #expect(try rig.unread(of: "anna") == 20)
+        #expect(rig.wait { (try? rig.probe("/readyz")) == "ok" })
     }
 
     @Test func aStopUnderLoadFinishesWhatItTookAndRepeatsNothing() throws {

@@ -162,6 +162,9 @@ final class Rig {
         try DeviceDirectory(session: session, app: app).unread(of: recipient)
     }
 
+    /// Runs a command on the redis-server.
+    func redisCommand(_ words: String...) throws { _ = try session.command(words) }
+
     func publish(_ json: String, key: String?, lane: String = "normal") throws {
         try publish(bytes: Array(json.utf8), key: key.map { Array($0.utf8) }, lane: lane)
     }

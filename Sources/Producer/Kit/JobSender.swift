@@ -137,6 +137,9 @@ package final class JobSender: KafkaObserver {
             }
             return refuse(index, number, label: fault.code.rawValue, reason)
         }
+        if let fault = job.waitFault(nowMs: nowMs) {
+            return refuse(index, number, label: fault.code.rawValue, "\(fault)")
+        }
         if settings.perSecond > 0 { pace() }
         let opaque = UInt64(truncatingIfNeeded: index) << 48 | UInt64(truncatingIfNeeded: number)
         guard let publisher else {

@@ -55,6 +55,7 @@ extension Shard: RedisReplyHandler {
             admission.dedup = unsafe DedupClaim(
                 key: key, origin: firstPosition(index), milliseconds: Self.dedupMemoryMs)
         }
+        probeRedis()
         jobs[index].round &+= 1
         jobs[index].isAdmitted = false
         let changesSomething = admission.position != nil || admission.dedup != nil
@@ -100,6 +101,7 @@ extension Shard: RedisReplyHandler {
     /// Makes sure that a hop that was written twice is worked on once.
     func claimHop(_ index: Int32) {
         jobs[index].stage = .admitting
+        probeRedis()
         scratch.clear()
         let job = jobs[index].job
         let (batch, entry) = origin(index)
@@ -148,10 +150,15 @@ extension Shard: RedisReplyHandler {
         case .admit, .user, .devices, .claimHop:
             guard let index = asking(tag) else { return }
             switch question {
-            case .admit: admitted(index, reply)
+            case .admit:
+                redisTakesJobs()
+                admitted(index, reply)
             case .user: admitted(index, UserView(copy reply))
-            case .devices: if jobs[index].isAdmitted { send(index, to: DeviceList(copy reply)) }
-            default: claimed(index, isOurs: reply.integer == 1)
+            case .devices:
+                if jobs[index].isAdmitted { send(index, to: DeviceList(copy reply)) } else { askAgain(index) }
+            default:
+                redisTakesJobs()
+                claimed(index, isOurs: reply.integer == 1)
             }
         }
     }
@@ -162,6 +169,23 @@ extension Shard: RedisReplyHandler {
             jobs[index].round & 7 == tag.kind >> 4
         else { return nil }
         return index
+    }
+
+    /// Asks for the devices once more: their answer has overtaken the admission's, which happens when Redis
+    /// had forgotten the script and the client issued that command again behind this one.
+    private func askAgain(_ index: Int32) {
+        scratch.clear()
+        let job = jobs[index].job
+        guard let recipient = unsafe job.recipient?.unescaped(into: &scratch) else { return }
+        let tag = RedisQuestion.devices.tag(jobs.reference(index), round: jobs[index].round)
+        let refusal = redis?.issue(tag) {
+            unsafe RegistryCommands.devices(
+                RecipientReference(app: job.app.raw, recipient: recipient), into: &$0)
+        }
+        guard refusal != nil else { return }
+        // The admission's answer is left unread: asking for it again is harmless.
+        jobs[index].round &+= 1
+        hold(index)
     }
 
     private func claimed(_ index: Int32, isOurs: Bool) {
@@ -181,11 +205,36 @@ extension Shard: RedisReplyHandler {
             counts.redisHeld &+= 1
             // A server that answers with errors would be asked again at once, by every job, without end.
             redisRestUntilMs = loop.nowMs &+ Self.redisRestMs
+            redisRefuses(failure)
             return hold(index)
         }
         if failure.code == .closed { return drop(index, isDone: false) }
         logger.error("redis.refused", "Redis refused a job's keys: \(failure.message)")
         bury(index, .dead, .internalFault, "Redis refused the job's registry keys: \(failure.message)")
+    }
+
+    /// Redis is there but takes no jobs (it is full, say): from now on one job at a time asks whether it does
+    /// again, so that a server in distress isn't asked as fast as it can refuse.
+    private func redisRefuses(_ failure: RedisFailure) {
+        guard redis?.isReady == true else { return }
+        guard !isRedisRefusing else { return }
+        isRedisRefusing = true
+        counts.redisRefusal = failure.message
+        logger.warning("redis.refuses", "Redis refuses jobs; they are held. \(failure.message)")
+    }
+
+    /// The job that asks now is the only one for a while if Redis refused the ones before.
+    private func probeRedis() {
+        if isRedisRefusing { redisRestUntilMs = loop.nowMs &+ Self.redisRestMs }
+    }
+
+    /// Lets everything go on.
+    func redisTakesJobs() {
+        guard isRedisRefusing else { return }
+        isRedisRefusing = false
+        redisRestUntilMs = 0
+        counts.redisRefusal = ""
+        logger.info("redis.takes", "Redis takes jobs again.")
     }
 
     func redisConnected() { logger.info("redis.connected", "Redis is connected.") }

@@ -89,6 +89,10 @@ extension Shard {
         guard job.flags.contains(.hasSendAt), job.sendAtMs > now, !jobs[index].headers.hasOrigin else {
             return false
         }
+        if let fault = job.waitFault(nowMs: now) {
+            bury(index, .dead, .malformedJob, fault.description)
+            return true
+        }
         jobs[index].stage = .settling
         handOver(index, dueMs: job.sendAtMs, attempts: 0, reason: nil)
         settle(index)

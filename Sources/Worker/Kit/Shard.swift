@@ -73,6 +73,8 @@ final class Shard {
     var heldEpochs: [UInt32]
     /// No job asks Redis before this time of the loop's clock.
     var redisRestUntilMs: UInt64 = 0
+    /// Whether Redis, although connected, refuses what jobs need.
+    var isRedisRefusing = false
     /// Deliveries that wait for a credential or for room in a pool.
     var waitingDeliveries: [UInt64] = []
     /// Records that Kafka's queue had no room for.
@@ -228,6 +230,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
     }
 
     func publishStatus() {
+        if isRedisRefusing, heldCount == 0, loop.nowMs >= redisRestUntilMs { redisTakesJobs() }
         counts.isRedisReady = redis?.isReady ?? false
         counts.redisFailure = redis?.lastFailure?.message ?? ""
         counts.jobs = jobs.count

@@ -6,6 +6,8 @@ internal import HTTP2
 struct ShardStatus: Sendable {
     var isRedisReady = false
     var redisFailure = ""
+    /// Why Redis refuses jobs although it is connected; empty when it doesn't.
+    var redisRefusal = ""
     var jobs = 0
     var deliveries = 0
     var unsentRecords = 0

@@ -41,6 +41,9 @@ struct WorkerReport {
             let why = shard.redisFailure.isEmpty ? "" : ": \(shard.redisFailure)"
             return .failing("shard \(index) has no Redis\(why)")
         }
+        for (index, shard) in shards.enumerated() where !shard.redisRefusal.isEmpty {
+            return .failing("Redis refuses the jobs of shard \(index): \(shard.redisRefusal)")
+        }
         return .ok
     }
 
