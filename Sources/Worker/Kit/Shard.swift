@@ -51,6 +51,8 @@ final class Shard {
     let producer: KafkaProducer
     var redis: RedisClient?
     var routes: [Route?]
+    /// By route: why it could not connect when that was last looked at; empty when it could.
+    private var routeFailures: [String]
     let renderers: [Renderer]
     /// By app.
     let traits: [AppTraits]
@@ -119,6 +121,7 @@ final class Shard {
         deadTopic = producer.topic(1)
         retryTopics = retryNames.indices.map { [producer] in producer.topic($0 + 2) }
         routes = Array(repeating: nil, count: directory.routes.count)
+        routeFailures = Array(repeating: "", count: directory.routes.count)
         traits = directory.apps.map(\.traits)
         renderers = directory.apps.map { Renderer(settings: $0.render) }
         queues = RecipientQueues(capacity: 4096)
@@ -217,6 +220,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         if loop.nowMs >= lastFlushMs &+ 1000 {
             lastFlushMs = loop.nowMs
             flushCounters()
+            reportUnreachable()
             publishStatus()
         }
         _ = loop.schedule(afterMs: 100, tag: 0, handler: self)
@@ -226,6 +230,24 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         switch event.kind {
         case .fatal, .error: logger.warning("kafka.producer", event.message)
         default: logger.debug("kafka.log", event.message)
+        }
+    }
+
+    /// Says which providers can't be reached and why: a wrong host or certificate would otherwise only show
+    /// as retries.
+    private func reportUnreachable() {
+        for (index, route) in routes.enumerated() {
+            guard let route else { continue }
+            let metrics = route.pool.snapshot
+            let failure = metrics.connectFailuresInARow > 0 ? metrics.lastFailure : ""
+            guard failure != routeFailures[index] else { continue }
+            routeFailures[index] = failure
+            let fields: LogFields = ["route": .text(route.definition.name)]
+            if failure.isEmpty {
+                logger.info("provider.connected", "The provider can be reached again.", fields)
+            } else {
+                logger.warning("provider.unreachable", "No connection to the provider: \(failure)", fields)
+            }
         }
     }
 
