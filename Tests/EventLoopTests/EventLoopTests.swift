@@ -104,6 +104,10 @@ private func turn(_ loop: EventLoop, until condition: () -> Bool) -> Bool {
         other.onReady = { loop.remove(firstRegistration) }
         #expect(turn(loop) { !one.events.isEmpty || !other.events.isEmpty })
         #expect(one.events.isEmpty != other.events.isEmpty)
+        one.onReady = nil
+        other.onReady = nil
+        loop.remove(firstRegistration)
+        loop.remove(secondRegistration)
         Socket.close(first)
         Socket.close(second)
     }

@@ -79,6 +79,20 @@ import Testing
         #expect(OwedDevices.history(at: 0, in: nil) == [])
     }
 
+    @Test func owedDevicesAreListedAsTheyWereWritten() {
+        let ids = ["phone", "a,b", "100%", "ünï", "x%2cy"]
+        var list = ByteBuffer()
+        for id in ids { Array(id.utf8).withUnsafeBytes { OwedDevices.append($0, to: &list) } }
+        var seen: [String] = []
+        OwedDevices.forEach(in: list.bytes) { seen.append(String(decoding: $0, as: UTF8.self)) }
+        #expect(seen == ids)
+        seen = []
+        Array("a,%zz,%".utf8).withUnsafeBytes { broken in
+            OwedDevices.forEach(in: broken) { seen.append(String(decoding: $0, as: UTF8.self)) }
+        }
+        #expect(seen == ["a", "%zz", "%"])
+    }
+
     @Test func anOriginIsTakenApartFromItsEnd() throws {
         let bytes = Array("peal.jobs.normal/3/17".utf8)
         let origin = try #require(bytes.withUnsafeBytes { OriginHeader($0) })

@@ -279,7 +279,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
                 ["jobs": .number(open)])
         }
         guard let consumer else { return }
-        for result in consumer.commitAndWait(dueCommits(), timeoutMs: 5000) where result.outcome == .failed {
+        for result in consumer.commitAndWait(dueCommits(), timeoutMs: 3000) where result.outcome == .failed {
             logger.warning("kafka.commit", "The last commit failed: \(result.code.description)")
         }
     }
@@ -290,7 +290,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         drainAndCommit(withinMs: options.drainMs)
         // The commit is done, so the revocation that closing brings has nothing left to wait for.
         startEpoch()
-        consumer.close(deadlineMs: 8000)
+        consumer.close(deadlineMs: 3000)
         self.consumer = nil
         hasJoined = false
     }

@@ -11,8 +11,6 @@ struct RetryHeaders: Equatable {
     var firstMs: Int64 = 0
     /// When the first attempt failed, milliseconds since 1970; 0 before that.
     var firstFailureMs: Int64 = 0
-    /// Whether the record came through a retry topic.
-    var isHandOver: Bool { hasOrigin }
     /// Whether there is an origin.
     var hasOrigin = false
 
@@ -80,8 +78,6 @@ enum WorkerHeader {
     static let deadMs: StaticString = "peal-dead-ms"
     /// The job topic that a dead job can be put back to.
     static let replayTo: StaticString = "peal-replay-to"
-    /// The record's full size when the dead letter holds only the beginning of it.
-    static let fullSize: StaticString = "peal-full-size"
 }
 
 /// The list of devices still owed a delivery, in `peal-devices` and `peal-history`.
@@ -99,6 +95,28 @@ enum OwedDevices {
                 list.append(byte: byte)
             }
         }
+    }
+
+    /// Calls `body` with each id, decoded.
+    static func forEach(in list: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
+        var id = ByteBuffer(capacity: 128)
+        var at = 0
+        while at < list.count {
+            let byte = unsafe list[at]
+            if byte == UInt8(ascii: ",") {
+                unsafe body(id.bytes)
+                id.clear()
+            } else if byte == UInt8(ascii: "%"), at + 2 < list.count,
+                let high = unsafe Hex.value(list[at + 1]), let low = unsafe Hex.value(list[at + 2])
+            {
+                id.append(byte: high << 4 | low)
+                at += 2
+            } else {
+                id.append(byte: byte)
+            }
+            at += 1
+        }
+        unsafe body(id.bytes)
     }
 
     /// The position of an id in the list; nil when it isn't owed.

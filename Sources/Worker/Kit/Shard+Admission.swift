@@ -301,7 +301,7 @@ extension Shard: RedisReplyHandler {
                     environment: device.isSandbox ? .sandbox : .production,
                     token: scratch.bytes, device: id, registeredAtMs: device.registeredAtMs, history: tried))
         }
-        if started == 0 { note(index, .noDevice, .noDevice, delivery: nil) }
+        if started == 0 { noteOwed(index, .noDevice, .noDevice) }
         closeDelivery(of: index)
     }
 

@@ -1,3 +1,4 @@
+internal import Core
 internal import Decisions
 internal import EventLoop
 internal import Providers
@@ -51,5 +52,59 @@ extension Shard {
         counters.flush(minute: nowMs / 60_000) { encode in
             redis.issue(RedisQuestion.tell.tag(0, round: 0), encode) == nil
         }
+    }
+
+    /// Tells that this process lives, and lets the dashboards' time axis tick. Only the first shard does,
+    /// once a second; Redis decides which of several processes writes the entry of an interval.
+    func beat() {
+        guard index == 0, let redis, redis.isReady else { return }
+        let line = podLine()
+        _ = redis.issue(RedisQuestion.tell.tag(0, round: 0)) {
+            RegistryCommands.beat(pod: settings.podName, json: line, into: &$0)
+        }
+        guard loop.nowMs >= lastTickMs &+ Self.tickMs else { return }
+        lastTickMs = loop.nowMs
+        for app in directory.apps.map(\.name) + ["*"] {
+            _ = redis.issue(RedisQuestion.tell.tag(0, round: 0)) {
+                RegistryCommands.tickTimeSeries(
+                    app: app, intervalMs: Int64(Self.tickMs), entries: 17_280, fields: CounterFields.standard,
+                    into: &$0)
+            }
+        }
+    }
+
+    /// Takes this process out of the list of the living.
+    func sayGoodbye() {
+        guard index == 0, let redis, redis.isReady else { return }
+        _ = redis.issue(RedisQuestion.tell.tag(0, round: 0)) {
+            RegistryCommands.goodbye(pod: settings.podName, into: &$0)
+        }
+    }
+
+    /// A time series has an entry every ten seconds, two days of them.
+    private static var tickMs: UInt64 { 10_000 }
+
+    private func podLine() -> [UInt8] {
+        var out = ByteBuffer(capacity: 256)
+        var inFlight = 0
+        var lag: Int64 = 0
+        out.append("{\"role\":\"worker\",\"lanes\":[")
+        for (position, lane) in lanes.enumerated() {
+            if position > 0 { out.append(byte: UInt8(ascii: ",")) }
+            out.append(array: lane.nameJSON)
+            let status = lane.status.withLock { $0 }
+            inFlight += status.inFlight
+            lag += max(0, status.lag)
+        }
+        out.append("],\"in_flight\":")
+        out.append(decimal: Int64(inFlight))
+        out.append(",\"lag\":")
+        out.append(decimal: lag)
+        out.append(",\"started_ms\":")
+        out.append(decimal: startedMs)
+        out.append(",\"beat_ms\":")
+        out.append(decimal: nowMs)
+        out.append(byte: UInt8(ascii: "}"))
+        return out.array
     }
 }

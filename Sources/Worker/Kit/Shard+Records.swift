@@ -13,7 +13,10 @@ extension Shard {
 
     // MARK: Outcomes
 
-    func produceOutcome(_ index: Int32, _ outcome: DeliveryOutcome, _ reason: Reason, _ delivery: Int32?) {
+    func produceOutcome(
+        _ index: Int32, _ outcome: DeliveryOutcome, _ reason: Reason, _ delivery: Int32?,
+        device: UnsafeRawBufferPointer? = nil
+    ) {
         let none = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
         let job = jobs[index]
         var event = OutcomeEvent(
@@ -35,7 +38,8 @@ extension Shard {
                 origin: text.bytes)
         } else {
             unsafe event.append(
-                to: &body, job: isReadable ? job.job : nil, device: none, apnsID: none, origin: text.bytes)
+                to: &body, job: isReadable ? job.job : nil, device: device ?? none, apnsID: none,
+                origin: text.bytes)
         }
         scratch.clear()
         keep(index, .outcomes, headers: 0, value: body.count)
@@ -192,7 +196,17 @@ extension Shard {
             headers.clear()
             let packed = unsafe RecordHeaders(
                 packed: UnsafeRawBufferPointer(rebasing: block[..<Int(slot.headersLength)]))
-            unsafe packed.forEach { name, value in _ = unsafe headers.add(name: name, value) }
+            // Peal's own headers come first, so what no longer fits is the sender's.
+            var dropped = 0
+            unsafe packed.forEach { name, value in if unsafe !headers.add(name: name, value) { dropped += 1 }
+            }
+            if dropped > 0 {
+                counts.headersDropped &+= UInt64(dropped)
+                logger.warning(
+                    "kafka.headers_dropped",
+                    "A record has more headers than fit; the last ones are left out.",
+                    ["headers": .number(dropped)])
+            }
             result = unsafe producer.produce(
                 to: topic(slot.topic), key: key, value: value, headers: headers,
                 opaque: records.reference(record))
@@ -258,6 +272,13 @@ extension Shard {
             logger.warning(
                 "kafka.refused", "A record was not written and is produced again: \(code.description)")
         }
-        unsentRecords.append(record)
+        refusedRecords.append(record)
+    }
+
+    /// Tries the refused records again, at the pace of the shard's tick.
+    func produceRefused() {
+        guard !refusedRecords.isEmpty else { return }
+        unsentRecords.append(contentsOf: refusedRecords)
+        refusedRecords.removeAll(keepingCapacity: true)
     }
 }

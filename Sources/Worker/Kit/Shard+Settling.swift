@@ -11,7 +11,7 @@ extension Shard {
     /// Ends a delivery with its one outcome.
     func end(_ delivery: Int32, _ outcome: DeliveryOutcome, _ reason: Reason) {
         let index = deliveries[delivery].job
-        note(index, outcome, reason, delivery: delivery)
+        unsafe note(index, outcome, reason, delivery: delivery)
         if outcome == .accepted { jobs[index].hasAccepted = true }
         release(delivery)
         closeDelivery(of: index)
@@ -66,9 +66,9 @@ extension Shard {
         settle(index)
     }
 
-    /// Ends a job without any delivery.
+    /// Ends a job without any delivery: with one outcome, or one for each device that a retry still owed.
     func conclude(_ index: Int32, _ outcome: DeliveryOutcome, _ reason: Reason) {
-        note(index, outcome, reason, delivery: nil)
+        noteOwed(index, outcome, reason)
         jobs[index].stage = .settling
         leaveQueue(index)
         settle(index)
@@ -173,14 +173,28 @@ extension Shard {
     // MARK: Counting
 
     /// Counts an outcome and publishes its event.
-    func note(_ index: Int32, _ outcome: DeliveryOutcome, _ reason: Reason, delivery: Int32?) {
+    func note(
+        _ index: Int32, _ outcome: DeliveryOutcome, _ reason: Reason, delivery: Int32?,
+        device: UnsafeRawBufferPointer? = nil
+    ) {
         counts.outcomes[Int(outcome.rawValue)] &+= 1
         if delivery == nil || outcome != .accepted { count(reason) }
         let app = jobs[index].app
         tally(app, outcome, reason, delivery)
         let level = app >= 0 ? traits[Int(app)].outcomes : .all
         guard level == .all || (level == .failures && outcome != .accepted) else { return }
-        produceOutcome(index, outcome, reason, delivery)
+        unsafe produceOutcome(index, outcome, reason, delivery, device: device)
+    }
+
+    /// Notes one outcome for each device that the record says is owed; for the whole job when it names none.
+    func noteOwed(_ index: Int32, _ outcome: DeliveryOutcome, _ reason: Reason) {
+        let (batch, entry) = origin(index)
+        guard let list = unsafe batch.headers(entry).value(PealHeader.devices), unsafe !list.isEmpty else {
+            return unsafe note(index, outcome, reason, delivery: nil)
+        }
+        unsafe OwedDevices.forEach(in: list) { id in
+            unsafe note(index, outcome, reason, delivery: nil, device: id)
+        }
     }
 
     func count(_ reason: Reason) { counts.reasons[Int(reason.rawValue)] &+= 1 }

@@ -81,6 +81,8 @@ final class Shard {
     var waitingDeliveries: [UInt64] = []
     /// Records that Kafka's queue had no room for.
     var unsentRecords: [Int32] = []
+    /// Records that the broker refused; they are tried again with the next tick.
+    var refusedRecords: [Int32] = []
     var completions: [[Completion]]
     var counters: CounterBatch
     var counts = ShardStatus()
@@ -96,6 +98,8 @@ final class Shard {
     /// What to add to the loop's clock to get wall time.
     private var wallOffsetMs: Int64 = 0
     private var lastFlushMs: UInt64 = 0
+    var lastTickMs: UInt64 = 0
+    let startedMs = Clock.wallMs
     private let appsByHash: [UInt64: Int32]
     let outcomeTopic: KafkaProducer.Topic
     let deadTopic: KafkaProducer.Topic
@@ -159,6 +163,7 @@ final class Shard {
 
     private func shutDown() {
         flushCounters()
+        sayGoodbye()
         // The last counters and dedup outcomes, too, get to Redis, if it answers.
         let end = Clock.monotonicMs + 500
         while let redis, redis.isReady, redis.inFlight > 0, Clock.monotonicMs < end {
@@ -217,10 +222,12 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         for route in routes { route?.refresh() }
         sendWaiting()
         drainReports()
+        produceRefused()
         if loop.nowMs >= lastFlushMs &+ 1000 {
             lastFlushMs = loop.nowMs
             flushCounters()
             reportUnreachable()
+            beat()
             publishStatus()
         }
         _ = loop.schedule(afterMs: 100, tag: 0, handler: self)
@@ -257,7 +264,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         counts.redisFailure = redis?.lastFailure?.message ?? ""
         counts.jobs = jobs.count
         counts.deliveries = deliveries.count
-        counts.unsentRecords = unsentRecords.count
+        counts.unsentRecords = unsentRecords.count + refusedRecords.count
         counts.batches = batches.count - freeBatches.count
         counts.allocations = blocks.allocations
         counts.turns = loop.turns

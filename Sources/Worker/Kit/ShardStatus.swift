@@ -18,6 +18,7 @@ struct ShardStatus: Sendable {
     var resends: UInt64 = 0
     var redisHeld: UInt64 = 0
     var duplicateHops: UInt64 = 0
+    var headersDropped: UInt64 = 0
     var allocations: UInt64 = 0
     var turns: UInt64 = 0
     /// By ``DeliveryOutcome``.

@@ -72,6 +72,9 @@ struct WorkerReport {
         single(
             &out, "peal_tokens_removed_total", "counter", "Device tokens removed.", sum { $0.tokensRemoved })
         single(
+            &out, "peal_headers_dropped_total", "counter", "Record headers that did not fit.",
+            sum { $0.headersDropped })
+        single(
             &out, "peal_duplicate_hops_total", "counter", "Second copies of retry hops.",
             sum { $0.duplicateHops })
         single(&out, "peal_jobs_finished_total", "counter", "Jobs done with.", sum { $0.jobsFinished })

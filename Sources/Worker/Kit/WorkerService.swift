@@ -165,7 +165,7 @@ package final class WorkerService {
             let options = LaneOptions(
                 consumer: consumer, inFlightMax: max(64, Int(Double(total) * share)),
                 commitIntervalMs: UInt64(clamping: settings.worker.commitIntervalMs),
-                drainMs: UInt64(clamping: settings.worker.drainDeadlineMs), revokeMs: session / 3)
+                drainMs: Self.drainBudgetMs(settings.worker.drainDeadlineMs), revokeMs: session / 3)
             let lane = Transfer(
                 LaneConsumer(
                     control: control, lane: index, options: options, shards: shards, loop: loops[index],
@@ -173,6 +173,11 @@ package final class WorkerService {
             threads.append(WorkerThread.start(name: "lane-\(control.name)") { lane.value.run() })
         }
         return threads
+    }
+
+    /// The part of the deadline that open jobs get; the rest is for the last commit and leaving the groups.
+    private static func drainBudgetMs(_ deadlineMs: Int64) -> UInt64 {
+        UInt64(clamping: deadlineMs > 20_000 ? deadlineMs - 10_000 : deadlineMs / 2)
     }
 
     /// A name that tells this process from its neighbours: the host's name and the process id.
