@@ -9,6 +9,9 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
+    // The run-time exclusivity checks of class properties cost a tenth of the worker's CPU (docs/benchmarks.md). Debug
+    // builds, and so every test, keep them.
+    .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release)),
 ]
 
 // Tests drive pointers and C buffers freely, so they keep everything but the `unsafe` markers.

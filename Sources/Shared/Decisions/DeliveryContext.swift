@@ -31,7 +31,7 @@ package struct DeliveryContext: Equatable, Sendable {
 /// What was already tried for one delivery; it travels with the retry.
 package struct AttemptHistory: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
-    package init(rawValue: UInt8) { self.rawValue = rawValue }
+    @inlinable package init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// The credential was renewed (or the right connection chosen) because of this delivery.
     package static let refreshed = AttemptHistory(rawValue: 1 << 0)

@@ -118,8 +118,8 @@ private final class KeeperLoop {
     }
 
     /// Renews what is due and returns how long nothing else is, in milliseconds. It makes one exchange at
-    /// most, the longest overdue, so that a token endpoint that hangs holds neither the APNs tokens nor a stop
-    /// up for longer than that.
+    /// most, the longest overdue, so that a token endpoint that hangs holds neither the APNs tokens nor a
+    /// stop up for longer than that.
     func renewDue() -> Int {
         var next = Int64(Clock.monotonicMs) + 60_000
         for index in apple.indices { next = min(next, renewApple(index)) }

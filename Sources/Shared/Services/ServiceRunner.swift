@@ -16,9 +16,9 @@ package enum ServiceRunner {
         Signals.block([Signals.interrupt, Signals.terminate, Signals.hangUp])
     }
 
-    /// Waits for SIGTERM or SIGINT, or until the service has failed for good, then calls `stop`; a watchdog ends the
-    /// process if that takes longer than `deadlineMs`. What is committed by then stays committed, so the hard end
-    /// loses nothing.
+    /// Waits for SIGTERM or SIGINT, or until the service has failed for good, then calls `stop`; a watchdog
+    /// ends the process if that takes longer than `deadlineMs`. What is committed by then stays committed, so
+    /// the hard end loses nothing.
     /// - Returns: the exit code: 0 after a signal, 1 after a failure.
     package static func runUntilSignal(
         deadlineMs: UInt64, logger: Logger, sink: LogSink, hasFailed: @escaping () -> Bool = { false },
