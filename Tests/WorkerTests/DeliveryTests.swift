@@ -1,6 +1,7 @@
 import Core
 import EventLoop
 import Foundation
+import Kafka
 import Redis
 import Registry
 import SimulatorKit
@@ -244,6 +245,23 @@ import Testing
         #expect(rig.wait { rig.accepted == 20 })
         #expect(try rig.unread(of: "anna") == 20)
         #expect(rig.wait { (try? rig.probe("/readyz")) == "ok" })
+    }
+
+    @Test func aBrokerThatIsAwayIsSaidAndJobsGoOnWhenItIsBack() throws {
+        let rig = try Rig()
+        defer { rig.stop() }
+        try rig.register("anna", device: "phone", .ios, token: Tokens.apns(1))
+        let job = #"{"app":"shop","to":{"recipient":"anna"},"title":"x","unread":1}"#
+        try rig.publish(job, key: "shop/anna")
+        #expect(rig.wait { rig.accepted == 1 })
+        rig.broker.setAll(isUp: false)
+        #expect(rig.wait { ((try? rig.probe("/readyz")) ?? "").contains("Kafka") })
+        #expect(try rig.probe("/livez") == "ok")
+        rig.broker.setAll(isUp: true)
+        try rig.publish(job, key: "shop/anna")
+        #expect(rig.wait(seconds: 40) { rig.accepted == 2 })
+        #expect(rig.wait(seconds: 40) { (try? rig.probe("/readyz")) == "ok" })
+        #expect(try rig.unread(of: "anna") == 2)
     }
 
     @Test func aStopUnderLoadFinishesWhatItTookAndRepeatsNothing() throws {

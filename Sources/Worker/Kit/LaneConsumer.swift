@@ -44,6 +44,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
     private var lastFinishedMs: UInt64
     private var restarts: UInt64 = 0
     private var lastError = ""
+    private var unreachableMs: UInt64 = 0
 
     init(
         control: LaneControl, lane: Int, options: LaneOptions, shards: [ShardMailbox], loop: EventLoop,
@@ -137,6 +138,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
             return
         }
         inFlight += 1
+        unreachableMs = 0
         var entry = RecordEntry()
         entry.partition = partition
         entry.offset = record.offset
@@ -229,6 +231,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
     }
 
     func kafkaCommitted(_ results: [CommitResult]) {
+        if results.contains(where: { $0.outcome == .committed }) { unreachableMs = 0 }
         for result in results where result.outcome == .failed {
             // Committed again with the next interval.
             committed[result.position.partition] = nil
@@ -303,6 +306,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
             logger.error("kafka.fatal", event.message)
         case .error:
             lastError = event.message
+            if event.code == .allBrokersDown || event.code == .transport { unreachableMs = Clock.monotonicMs }
             logger.warning("kafka.error", event.message)
         default: logger.debug("kafka.log", event.message)
         }
@@ -320,6 +324,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         status.finishedMs = lastFinishedMs
         status.restarts = restarts
         status.lastError = lastError
+        status.unreachableMs = unreachableMs
         if let consumer {
             status.assignedPartitions = consumer.assignment.count
             status.records = consumer.counters.records

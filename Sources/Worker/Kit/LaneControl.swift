@@ -30,6 +30,8 @@ struct LaneStatus: Sendable {
     /// Steady milliseconds of the last finished job.
     var finishedMs: UInt64 = 0
     var lastError = ""
+    /// Steady milliseconds of the last sign that no broker can be reached; 0 when the brokers answered since.
+    var unreachableMs: UInt64 = 0
 }
 
 /// What a lane's thread and the shards share.

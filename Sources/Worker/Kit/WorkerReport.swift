@@ -37,6 +37,11 @@ struct WorkerReport {
             let why = status.lastError.isEmpty ? "" : ": \(status.lastError)"
             return .failing("lane \(name) has not joined its consumer group yet\(why)")
         }
+        // The client repeats the sign every few seconds while it lasts, and says nothing when it is over.
+        for (name, status) in lanes
+        where status.unreachableMs > 0 && nowMs < status.unreachableMs + 12_000 {
+            return .failing("lane \(name) can't reach Kafka: \(status.lastError)")
+        }
         for (index, shard) in shards.enumerated() where !shard.isRedisReady {
             let why = shard.redisFailure.isEmpty ? "" : ": \(shard.redisFailure)"
             return .failing("shard \(index) has no Redis\(why)")
