@@ -1,3 +1,4 @@
+internal import Core
 internal import EventLoop
 
 /// One measured run of a client.
@@ -10,18 +11,26 @@ struct TransportSample: Sendable {
 struct LoadGenerator {
     private let directory: String
     private let options: BenchOptions
-    private let url: String
+    private let pathsPath: String
     private let bodyPath: String
+    /// The distinct paths that h2load goes through again and again.
+    private static let pathCount = 8192
 
     /// Looks for h2load and writes the body that it sends.
     /// - Throws: `.program` when h2load is not installed.
     init(directory: String, simulator: BenchSimulator, options: BenchOptions) throws(StackFailure) {
         self.directory = directory
         self.options = options
-        let token = String(repeating: "0123456789abcdef", count: 4)
-        url = "https://127.0.0.1:\(simulator.apnsPort)/3/device/\(token)"
         bodyPath = "\(directory)/h2load.body"
+        pathsPath = "\(directory)/h2load.paths"
+        // Device tokens differ in production, and the server pays for that: it must do so on both sides.
+        let addresses = (0..<Self.pathCount).map { number in
+            let token = Hex.encode(
+                (0..<32).map { UInt8(truncatingIfNeeded: number &* 31 &+ $0 &* 7 &+ number >> 8) })
+            return "https://127.0.0.1:\(simulator.apnsPort)/3/device/\(token)\n"
+        }
         do throws(SystemFailure) {
+            try Files.write(path: pathsPath, text: addresses.joined())
             try Files.write(path: bodyPath, text: String(repeating: "x", count: options.bodyBytes))
         } catch {
             throw StackFailure(.files, "\(error)")
@@ -43,8 +52,8 @@ struct LoadGenerator {
         let run = try MeasuredRun(
             [
                 "h2load", "-n", "\(requests)", "-c", "\(shape.connections)", "-m", streams, "-t", "1",
-                "-d", bodyPath,
-            ] + fields.flatMap { ["-H", "\($0.0): \($0.1)"] } + [url],
+                "-d", bodyPath, "-i", pathsPath,
+            ] + fields.flatMap { ["-H", "\($0.0): \($0.1)"] },
             logPath: "\(directory)/h2load.log", deadlineMs: options.runDeadlineMs)
         guard let rate = Self.rate(run.output), Self.succeeded(run.output) == requests else {
             throw StackFailure(.program, "h2load did not finish well; it says:\n\(run.output.suffix(2_000))")
