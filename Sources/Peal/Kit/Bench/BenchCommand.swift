@@ -6,7 +6,7 @@ internal import Terminal
 enum BenchCommand {
     static let command = Command(
         "bench", summary: "measure the HTTP/2 transport and the whole pipeline against h2load",
-        operands: "[transport|pipeline]",
+        operands: "[transport|pipeline|retry]",
         options: [
             Option("requests", .value("N"), help: "requests of one transport run (300000)"),
             Option("pairs", .value("N"), help: "transport runs of each side, taken in turns (5)"),
@@ -22,12 +22,15 @@ enum BenchCommand {
         details: """
             Needs h2load (Debian: nghttp2-client). Everything runs on this machine, over loopback: what others
             do on it at the same time shows, most of all in requests a second. The ratios come from runs taken
-            in turns and are medians. Exits with 2 when a run could not be made.
+            in turns and are medians; retry measures by itself. Exits with 2 when a run could not be made.
             """)
 
     static func run(_ arguments: Arguments) throws(UsageFailure) -> Int32 {
         if arguments.operands.first == TransportClient.operand {
             return TransportClient.run(Array(arguments.operands.dropFirst()))
+        }
+        if arguments.operands.first == "retry" {
+            return RetryMeasurement.run(isJSON: arguments.flag("json"), isVerbose: !arguments.flag("quiet"))
         }
         let options = try options(arguments)
         let isJSON = arguments.flag("json")
@@ -47,7 +50,8 @@ enum BenchCommand {
         case nil: break
         case "transport": options.hasPipeline = false
         case "pipeline": options.hasTransport = false
-        case .some(let other): throw UsageFailure("bench takes transport or pipeline, not \"\(other)\"")
+        case .some(let other):
+            throw UsageFailure("bench takes transport, pipeline or retry, not \"\(other)\"")
         }
         options.requests = try arguments.integer("requests", in: 1_000...100_000_000) ?? options.requests
         options.pairs = try arguments.integer("pairs", in: 1...1_000) ?? options.pairs

@@ -116,7 +116,8 @@ final class PipelineBench {
         defer { worker.stop(deadlineMs: 15_000) }
         let first = try start(worker, target.requests - options.jobs)
         try waitForRequests(worker, first, target.requests)
-        // Asking for the outcomes of all partitions takes the mock broker a second, which is not the pipeline's.
+        // Asking for the outcomes of all partitions takes the mock broker a second, which is not the
+        // pipeline's.
         let arrivedMs = Clock.monotonicMs
         while try outcomes() < target.outcomes { try check(worker, first.atMs, "outcomes") }
         let last = mark(worker, target.requests)
