@@ -43,6 +43,7 @@ enum RetryMeasurement {
     private static func json(_ drain: RetryBench.Result, _ due: RetryBench.DueError) -> String {
         "{\"retry_drain_per_s\":\(Int(drain.perSecond)),"
             + "\"retry_cpu_us\":\(drain.cpuMicroseconds),"
-            + "\"retry_due_error_ms\":{\"p50\":\(due.p50Ms),\"p99\":\(due.p99Ms),\"highest\":\(due.highestMs)}}\n"
+            + "\"retry_due_error_ms\":{\"p50\":\(due.p50Ms),\"p99\":\(due.p99Ms),"
+            + "\"highest\":\(due.highestMs)}}\n"
     }
 }
