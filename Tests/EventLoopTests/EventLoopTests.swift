@@ -1,5 +1,6 @@
 import Core
 import EventLoop
+import Glibc
 import Testing
 
 private final class Recorder: IOHandler, TimerHandler, TurnHandler, WakeHandler {
@@ -143,6 +144,41 @@ private func turn(_ loop: EventLoop, until condition: () -> Bool) -> Bool {
             })
         thread.join()
         #expect(all == Array(0...10_001))
+    }
+
+    private final class Sleeper: TimerHandler, StallHandler {
+        let loop: EventLoop
+        var heard: [String] = []
+        var lateMs: UInt64 = 0
+        var wasStalling = false
+        init(_ loop: EventLoop) { self.loop = loop }
+        func timerFired(_ tag: UInt64) {
+            heard.append("timer \(tag)")
+            guard tag == 1 else { return }
+            usleep(120_000)
+            wasStalling = loop.isStalling
+        }
+        func stalled(milliseconds: UInt64) {
+            heard.append("stalled")
+            lateMs = milliseconds
+        }
+    }
+
+    @Test func aStandstillIsHeardBeforeAnythingElseOfTheNextTurn() throws {
+        let loop = try EventLoop()
+        let sleeper = Sleeper(loop)
+        loop.stallHandler = sleeper
+        // An intended wait is no standstill.
+        loop.stallLimitMs = 80
+        loop.runOnce(maxWaitMs: 150)
+        #expect(sleeper.heard.isEmpty)
+        _ = loop.schedule(afterMs: 0, tag: 1, handler: sleeper)
+        _ = loop.schedule(afterMs: 100, tag: 2, handler: sleeper)
+        loop.runOnce(maxWaitMs: 0)
+        #expect(sleeper.wasStalling)
+        #expect(turn(loop) { sleeper.heard.contains("timer 2") })
+        #expect(sleeper.heard == ["timer 1", "stalled", "timer 2"])
+        #expect(sleeper.lateMs >= 80)
     }
 
     @Test func aRefusedConnectionSaysSo() throws {

@@ -35,6 +35,7 @@ final class Rig {
     init(
         partitions: Int = 4, apps: String? = nil, worker workerYAML: String = "",
         providers: String = "", retryYAML: String = "", startsWorker: Bool = true,
+        commitInterval: String = "100ms", redis shared: PrivateRedisServer? = nil,
         simulated: (inout SimulatorSettings) -> Void = { _ in }
     ) throws {
         folder = try Files.makeTemporaryDirectory(prefix: "peal-worker-test")
@@ -42,7 +43,7 @@ final class Rig {
         topics += Self.tiers.map { (name: "peal.retry.\($0.0)", partitions: 2) }
         topics += [(name: "peal.dead", partitions: 2), (name: "peal.outcomes", partitions: 2)]
         broker = try EmbeddedBroker(topics: topics)
-        redis = try PrivateRedisServer()
+        redis = try shared ?? PrivateRedisServer()
         try redis.start()
         var doubles = SimulatorSettings()
         doubles.adminPort = nil
@@ -54,7 +55,8 @@ final class Rig {
         try Files.write(
             path: folder + "/account.json", text: simulator.credentials.serviceAccountJSON, mode: 0o600)
         let text = Self.yaml(
-            self.folder, broker, redis, simulator, apps, workerYAML, providers + "\n" + retryYAML)
+            self.folder, broker, redis, simulator, apps,
+            "  commit_interval: \(commitInterval)\n" + workerYAML, providers + "\n" + retryYAML)
         try Files.write(path: folder + "/peal.yaml", text: text)
         settings = try Configuration.load(path: folder + "/peal.yaml", environment: [:])
         sink = LogSink(descriptor: 2, format: .json)
@@ -93,7 +95,6 @@ final class Rig {
             http: {worker: "127.0.0.1:0", retry: off, gateway: off}
             worker:
               shards: 2
-              commit_interval: 100ms
             \(worker)
             providers:
               apns:
@@ -164,6 +165,9 @@ final class Rig {
 
     /// Runs a command on the redis-server.
     func redisCommand(_ words: String...) throws { _ = try session.command(words) }
+
+    /// Runs a command on the redis-server whose reply is a number.
+    func redisInteger(_ words: String...) throws -> Int64 { try session.command(words).integer ?? 0 }
 
     func publish(_ json: String, key: String?, lane: String = "normal") throws {
         try publish(bytes: Array(json.utf8), key: key.map { Array($0.utf8) }, lane: lane)

@@ -17,6 +17,8 @@ extension Settings {
         /// The consumer group's name before the lane's: `peal-worker`.
         package var group = "peal-worker"
         package var assignment = Assignment.eager
+        /// Whether a restarted worker with the same host name gets its partitions back without a rebalance.
+        package var staticMembership = false
         /// Threads that send; 0 for one a core.
         package var shards = 0
         /// Jobs in flight in one shard.
@@ -57,6 +59,7 @@ extension Settings {
             }
             group = section.text("group", group)
             assignment = section.choice("assignment", assignment)
+            staticMembership = section.flag("static_membership", staticMembership)
             shards = section.integer("shards", shards, in: 0...256)
             inFlight = section.integer("in_flight", inFlight, in: 16...1_000_000)
             inFlightAppShare = section.number("in_flight_app_share", inFlightAppShare, in: 0.01...1)

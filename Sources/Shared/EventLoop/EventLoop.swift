@@ -36,6 +36,12 @@ package protocol WakeHandler: AnyObject {
     func woken()
 }
 
+/// Hears that a loop stood still, on the loop's thread.
+package protocol StallHandler: AnyObject {
+    /// The loop was late by that many milliseconds. Nothing of the turn has been handled yet.
+    func stalled(milliseconds: UInt64)
+}
+
 /// A descriptor's place in a loop. The generation tells a reused descriptor from the one that was meant.
 package struct Registration: Sendable, Equatable {
     let descriptor: Int32
@@ -101,6 +107,14 @@ package final class EventLoop {
     private var readyData = [UInt64](repeating: 0, count: eventsMax)
     /// Monotonic milliseconds, read once a turn.
     package private(set) var nowMs: UInt64 = Clock.monotonicMs
+    /// Hears, before anything else of the turn, that the loop stood still for longer than ``stallLimitMs``:
+    /// the process was stopped, or a handler held the thread. The loop keeps it.
+    package var stallHandler: (any StallHandler)?
+    /// Milliseconds beyond the intended wait that count as standing still.
+    package var stallLimitMs: UInt64 = .max
+    /// Whether this very turn has stood still: what is done in portions asks between them. One clock read.
+    package var isStalling: Bool { Clock.monotonicMs &- nowMs > stallLimitMs }
+    private var lastTurnMs: UInt64 = Clock.monotonicMs
     /// Turns made so far, for statistics.
     package private(set) var turns: UInt64 = 0
 
@@ -210,6 +224,11 @@ package final class EventLoop {
         if let due = timers.nextDueMs { wait = min(wait, due > nowMs ? Int(clamping: due - nowMs) : 0) }
         let count = waitForEvents(Int32(clamping: wait))
         nowMs = Clock.monotonicMs
+        let stoodStillMs = (nowMs &- lastTurnMs).subtractingReportingOverflow(UInt64(wait))
+        lastTurnMs = nowMs
+        if !stoodStillMs.overflow, stoodStillMs.partialValue > stallLimitMs {
+            stallHandler?.stalled(milliseconds: stoodStillMs.partialValue)
+        }
         turns &+= 1
         var wasWoken = false
         for index in 0..<count {

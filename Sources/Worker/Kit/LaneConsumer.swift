@@ -3,10 +3,17 @@ internal import Decisions
 internal import EventLoop
 internal import Kafka
 internal import Logging
+internal import Redis
+internal import Registry
 
 /// How a lane reads.
 struct LaneOptions: Sendable {
     var consumer: KafkaConfiguration
+    /// The consumer group's name, which is part of the keys of finished offsets.
+    var group: String
+    var redis: RedisClientOptions
+    /// How long finished offsets stay out of Redis, in milliseconds.
+    var flushIntervalMs: UInt64
     /// Jobs of this lane that may be open at once, over all shards.
     var inFlightMax: Int
     var commitIntervalMs: UInt64
@@ -14,6 +21,8 @@ struct LaneOptions: Sendable {
     var drainMs: UInt64
     /// How long they get when partitions are taken away: a third of the session timeout.
     var revokeMs: UInt64
+    /// A thread that stood still for longer may have lost its partitions without having heard of it.
+    var stallMs: UInt64
 }
 
 /// Reads one lane's topic on a thread of its own, hands records to the shards and commits what is finished.
@@ -21,30 +30,39 @@ struct LaneOptions: Sendable {
 /// - Threading: everything runs on the lane's thread, except ``requestStop()``.
 /// - Why one consumer a lane: bulk can then never hold up urgent inside librdkafka.
 final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
-    private let control: LaneControl
-    private let lane: Int
-    private let options: LaneOptions
-    private let shards: [ShardMailbox]
-    private let logger: Logger
-    private let loop: EventLoop
-    private let stopping: Locked<Bool>
-    private var consumer: KafkaConsumer?
-    private var trackers: [Int32: OffsetTracker] = [:]
-    private var committed: [Int32: Int64] = [:]
-    private var epoch: UInt32 = 0
-    private var inFlight = 0
-    private var flow: LaneFlow
-    private var batches: [RecordBatch?]
-    private var batchBytes: [Int]
-    private var finished: [Completion] = []
-    private var needsRestart = false
-    private var hasJoined = false
-    private var lastCommitMs: UInt64 = 0
-    private var lastStatusMs: UInt64 = 0
-    private var lastFinishedMs: UInt64
-    private var restarts: UInt64 = 0
-    private var lastError = ""
-    private var unreachableMs: UInt64 = 0
+    let control: LaneControl
+    let lane: Int
+    let options: LaneOptions
+    let shards: [ShardMailbox]
+    let logger: Logger
+    let loop: EventLoop
+    let stopping: Locked<Bool>
+    var consumer: KafkaConsumer?
+    let store: FinishedStore
+    var partitions: [Int32: LanePartition] = [:]
+    /// The group's commits as of the assignment, by partition; nil while they are not known.
+    var startCommits: [Int32: Int64]?
+    var nextCommitsMs: UInt64 = 0
+    var serial: UInt64 = 0
+    var epoch: UInt32 = 0
+    var inFlight = 0
+    var flow: LaneFlow
+    var batches: [RecordBatch?]
+    var batchBytes: [Int]
+    var finished: [Completion] = []
+    var needsRestart = false
+    /// Whether the partitions may have another owner, so that waiting for open jobs makes no sense.
+    var isStale = false
+    var hasJoined = false
+    var lastCommitMs: UInt64 = 0
+    var lastStatusMs: UInt64 = 0
+    var lastFinishedMs: UInt64
+    var lastStepMs: UInt64
+    var skipped: UInt64 = 0
+    var stalls: UInt64 = 0
+    var restarts: UInt64 = 0
+    var lastError = ""
+    var unreachableMs: UInt64 = 0
 
     init(
         control: LaneControl, lane: Int, options: LaneOptions, shards: [ShardMailbox], loop: EventLoop,
@@ -61,6 +79,8 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         batches = Array(repeating: nil, count: shards.count)
         batchBytes = Array(repeating: 1 << 12, count: shards.count)
         lastFinishedMs = Clock.monotonicMs
+        lastStepMs = lastFinishedMs
+        store = FinishedStore(loop: loop, flushIntervalMs: options.flushIntervalMs, logger: logger)
     }
 
     // MARK: The thread
@@ -68,12 +88,14 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
     /// Runs until told to stop, then drains, commits and leaves the group.
     func run() {
         var backoff = Backoff(baseMs: 500, capMs: 10_000)
+        store.start(options.redis)
         while !isStopping {
             do throws(KafkaFailure) {
                 let fresh = try KafkaConsumer(options.consumer, topics: [control.topic], delegate: self)
                 consumer = fresh
                 try fresh.subscribe()
                 needsRestart = false
+                lastStepMs = Clock.monotonicMs
                 backoff.succeeded()
                 while !isStopping, !needsRestart, !fresh.hasFailed { step(fresh) }
             } catch {
@@ -86,15 +108,17 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
                 loop.runOnce(maxWaitMs: Int(backoff.failed(random: RandomSource.seed())))
             }
         }
+        store.close()
         publishStatus()
     }
 
-    private var isStopping: Bool { stopping.withLock { $0 } }
+    var isStopping: Bool { stopping.withLock { $0 } }
 
-    private func step(_ consumer: KafkaConsumer) {
+    func step(_ consumer: KafkaConsumer) {
         let now = Clock.monotonicMs
+        guard !hasStalled(now) else { return }
         switch flow.next(inFlight: inFlight, nowMs: now) {
-        case .take: take(consumer, timeoutMs: 50)
+        case .take: take(consumer, timeoutMs: inFlight > 0 ? Self.busyPollMs : 50)
         case .wait(let ms): loop.runOnce(maxWaitMs: ms)
         case .pause:
             consumer.pause(consumer.assignment)
@@ -108,13 +132,37 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
             take(consumer, timeoutMs: 0)
             loop.runOnce(maxWaitMs: 50)
         }
+        loop.runOnce(maxWaitMs: 0)
         collect()
+        readCommits(consumer, now: now)
+        for partition in store.takeKnown() { release(partition) }
+        store.step()
         holdWideSpans(consumer)
         commitIfDue(consumer, now: now)
         if now >= lastStatusMs + 500 { publishStatus() }
     }
 
-    private func take(_ consumer: KafkaConsumer, timeoutMs: Int) {
+    /// With jobs in flight their ends have to get to Redis soon.
+    static let busyPollMs = 5
+
+    /// Whether this process was stopped for so long that its partitions may belong to others by now. Then
+    /// nothing that waits is sent any more, and the group is joined anew.
+    func hasStalled(_ now: UInt64) -> Bool {
+        let gap = now - lastStepMs
+        lastStepMs = now
+        guard gap > options.stallMs || control.epoch != epoch else { return false }
+        stalls &+= 1
+        isStale = true
+        needsRestart = true
+        logger.warning(
+            "kafka.stalled",
+            "The process stood still for too long; what it had queued is left to the partitions' owners.",
+            ["milliseconds": .number(Int(clamping: gap))])
+        control.invalidate()
+        return true
+    }
+
+    func take(_ consumer: KafkaConsumer, timeoutMs: Int) {
         let room = max(1, min(512, options.inFlightMax - inFlight))
         _ = consumer.poll(timeoutMs: timeoutMs, maxRecords: room, into: self)
         handOver()
@@ -123,16 +171,11 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
     // MARK: Records
 
     func take(_ record: borrowing KafkaRecord) {
-        let partition = record.partition
-        if trackers[partition] == nil {
-            trackers[partition] = OffsetTracker(firstOffset: record.offset, epoch: epoch)
-        }
-        guard trackers[partition]?.begin(record.offset) == true else {
+        let place = partition(of: record)
+        guard place.tracker.begin(record.offset) else {
             // Either it was given before, or the window is full. Dropping it in the second case would lose
             // it: a new consumer starts again at what is committed.
-            if trackers[partition]?.isFinished(record.offset) == false,
-                trackers[partition].map({ record.offset >= $0.next }) == true
-            {
+            if !place.tracker.isFinished(record.offset), record.offset >= place.tracker.next {
                 needsRestart = true
             }
             return
@@ -140,22 +183,79 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         inFlight += 1
         unreachableMs = 0
         var entry = RecordEntry()
-        entry.partition = partition
+        entry.partition = record.partition
         entry.offset = record.offset
         entry.timestampMs = min(record.timestampMs, RecordEntry.latestMs)
+        if place.memory == .known, skips(entry, of: place) { return }
         let key = unsafe record.key ?? UnsafeRawBufferPointer(start: nil, count: 0)
         entry.keyHash = unsafe Hash64.of(key)
-        let shard = Int(truncatingIfNeeded: entry.keyHash >> 40) % shards.count
-        let batch = batches[shard] ?? makeBatch(shard)
+        let shard = shard(of: entry)
+        let batch = place.memory == .known ? batches[shard] ?? makeBatch(shard) : pendingBatch(of: place)
         unsafe batch.add(entry, key: key, value: record.value) { memory in
             guard record.hasHeaders else { return }
             unsafe record.forEachHeader { name, value in unsafe RecordHeaders.pack(name, value, into: &memory)
             }
         }
-        if batch.byteCount > 1 << 20 { handOver(shard) }
+        if place.memory == .known, batch.byteCount > 1 << 20 { handOver(shard) }
     }
 
-    private func makeBatch(_ shard: Int) -> RecordBatch {
+    func shard(of entry: RecordEntry) -> Int {
+        Int(truncatingIfNeeded: entry.keyHash >> 40) % shards.count
+    }
+
+    func partition(of record: borrowing KafkaRecord) -> LanePartition {
+        if let known = partitions[record.partition] { return known }
+        serial += 1
+        let fresh = LanePartition(
+            number: record.partition,
+            key: FinishedOffsetsKey(
+                group: options.group, topic: control.topic, partition: record.partition),
+            serial: serial, firstOffset: record.offset, epoch: epoch)
+        partitions[record.partition] = fresh
+        if let startCommits { remember(fresh, startCommits) }
+        return fresh
+    }
+
+    /// Begins to read what a predecessor left of the partition.
+    func remember(_ place: LanePartition, _ commits: [Int32: Int64]) {
+        place.start(committed: commits[place.number])
+        store.add(place)
+    }
+
+    /// Whether a predecessor has finished the record; then it is finished here as well.
+    func skips(_ entry: RecordEntry, of place: LanePartition) -> Bool {
+        guard place.finished.wasFinished(offset: entry.offset, timestampMs: entry.timestampMs) else {
+            return false
+        }
+        place.tracker.finish(entry.offset, epoch: epoch)
+        inFlight -= 1
+        skipped &+= 1
+        return true
+    }
+
+    func pendingBatch(of place: LanePartition) -> RecordBatch {
+        if let pending = place.pending { return pending }
+        let batch = RecordBatch(lane: lane, epoch: epoch, capacity: 1 << 12)
+        place.pending = batch
+        return batch
+    }
+
+    /// Lets the records go on that had to wait until it was known what a predecessor has finished.
+    func release(_ place: LanePartition) {
+        guard let pending = place.pending else { return }
+        place.pending = nil
+        for entry in pending.entries where !skips(entry, of: place) {
+            let shard = shard(of: entry)
+            let batch = batches[shard] ?? makeBatch(shard)
+            unsafe batch.add(entry, key: pending.key(entry), value: pending.value(entry)) { memory in
+                unsafe memory.append(pending.headers(entry).bytes)
+            }
+            if batch.byteCount > 1 << 20 { handOver(shard) }
+        }
+        handOver()
+    }
+
+    func makeBatch(_ shard: Int) -> RecordBatch {
         // As large as the last one: a batch lives as long as its slowest job, and at a low rate, or with
         // Redis away, thousands of batches of one record each wait.
         let batch = RecordBatch(lane: lane, epoch: epoch, capacity: batchBytes[shard])
@@ -163,11 +263,11 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         return batch
     }
 
-    private func handOver() {
+    func handOver() {
         for shard in batches.indices { handOver(shard) }
     }
 
-    private func handOver(_ shard: Int) {
+    func handOver(_ shard: Int) {
         guard let batch = batches[shard] else { return }
         batches[shard] = nil
         batch.seal()
@@ -175,146 +275,41 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         shards[shard].records.push(batch)
     }
 
-    private func collect() {
+    func collect() {
         control.completions.drain(into: &finished)
         guard !finished.isEmpty else { return }
         lastFinishedMs = Clock.monotonicMs
         for completion in finished {
-            if trackers[completion.partition]?.finish(completion.offset, epoch: completion.epoch) == true {
-                inFlight -= 1
-            }
+            guard let place = partitions[completion.partition],
+                place.tracker.finish(completion.offset, epoch: completion.epoch)
+            else { continue }
+            place.finished.finish(offset: completion.offset, timestampMs: completion.timestampMs)
+            inFlight -= 1
         }
     }
 
     /// Pauses a partition whose window is nearly full because one job at its lower end is still open.
-    private func holdWideSpans(_ consumer: KafkaConsumer) {
+    func holdWideSpans(_ consumer: KafkaConsumer) {
         guard !flow.isPaused else { return }
-        for (partition, tracker) in trackers where tracker.span > OffsetTracker.capacity / 4 {
-            let place = TopicPartition(topic: 0, partition: partition)
-            if tracker.span > OffsetTracker.capacity * 3 / 4 {
+        for (number, partition) in partitions where partition.tracker.span > OffsetTracker.capacity / 4 {
+            let place = TopicPartition(topic: 0, partition: number)
+            if partition.tracker.span > OffsetTracker.capacity * 3 / 4 {
                 consumer.pause([place])
-            } else if tracker.span < OffsetTracker.capacity / 2, consumer.paused.contains(place) {
+            } else if partition.tracker.span < OffsetTracker.capacity / 2, consumer.paused.contains(place) {
                 consumer.resume([place])
             }
         }
         if !consumer.paused.isEmpty {
             let free = consumer.paused.filter {
-                (trackers[$0.partition]?.span ?? 0) <= OffsetTracker.capacity / 4
+                (partitions[$0.partition]?.tracker.span ?? 0) <= OffsetTracker.capacity / 4
             }
             consumer.resume(free)
         }
     }
 
-    // MARK: Commits
-
-    private func dueCommits() -> [TopicPartitionOffset] {
-        trackers.compactMap { partition, tracker in
-            guard tracker.committable > (committed[partition] ?? -1), tracker.committable > 0 else {
-                return nil
-            }
-            return TopicPartitionOffset(topic: 0, partition: partition, offset: tracker.committable)
-        }
-    }
-
-    private func commitIfDue(_ consumer: KafkaConsumer, now: UInt64) {
-        guard now >= lastCommitMs + options.commitIntervalMs else { return }
-        lastCommitMs = now
-        let due = dueCommits()
-        guard !due.isEmpty else { return }
-        do throws(KafkaFailure) {
-            try consumer.commit(due)
-            for position in due { committed[position.partition] = position.offset }
-        } catch {
-            lastError = error.description
-            logger.warning("kafka.commit", "A commit was not taken: \(error.description)")
-        }
-    }
-
-    func kafkaCommitted(_ results: [CommitResult]) {
-        if results.contains(where: { $0.outcome == .committed }) { unreachableMs = 0 }
-        for result in results where result.outcome == .failed {
-            // Committed again with the next interval.
-            committed[result.position.partition] = nil
-            lastError = "commit: \(result.code.description)"
-        }
-    }
-
-    // MARK: Rebalances
-
-    func kafkaAssigned(_ partitions: [TopicPartition]) {
-        startEpoch()
-        hasJoined = true
-        logger.info(
-            "kafka.assigned", "Partitions were assigned.", ["kafka.partitions": .number(partitions.count)])
-    }
-
-    func kafkaRevoked(_ partitions: [TopicPartition], lost: Bool) {
-        if !lost { drainAndCommit(withinMs: min(options.drainMs, options.revokeMs)) }
-        startEpoch()
-        logger.info(
-            "kafka.revoked", lost ? "Partitions were lost." : "Partitions were given up.",
-            ["kafka.partitions": .number(partitions.count)])
-    }
-
-    private func startEpoch() {
-        epoch = control.startEpoch()
-        trackers.removeAll(keepingCapacity: true)
-        committed.removeAll(keepingCapacity: true)
-        for shard in batches.indices { batches[shard] = nil }
-        inFlight = 0
-        flow.reset()
-    }
-
-    /// Hands over what was read, waits for open jobs and commits what is finished.
-    private func drainAndCommit(withinMs limit: UInt64) {
-        handOver()
-        let deadline = Clock.monotonicMs + limit
-        while true {
-            collect()
-            let now = Clock.monotonicMs
-            guard trackers.values.contains(where: { !$0.isIdle }), now < deadline else { break }
-            loop.runOnce(maxWaitMs: Int(min(20, deadline - now)))
-        }
-        let open = trackers.values.reduce(0) { $0 + $1.inFlight }
-        if open > 0 {
-            logger.warning(
-                "kafka.drain", "Open jobs did not finish in time; their next owner repeats them.",
-                ["jobs": .number(open)])
-        }
-        guard let consumer else { return }
-        for result in consumer.commitAndWait(dueCommits(), timeoutMs: 3000) where result.outcome == .failed {
-            logger.warning("kafka.commit", "The last commit failed: \(result.code.description)")
-        }
-    }
-
-    private func close() {
-        guard let consumer else { return }
-        if isStopping { consumer.pause(consumer.assignment) }
-        drainAndCommit(withinMs: options.drainMs)
-        // The commit is done, so the revocation that closing brings has nothing left to wait for.
-        startEpoch()
-        consumer.close(deadlineMs: 3000)
-        self.consumer = nil
-        hasJoined = false
-    }
-
-    func kafkaReported(_ event: KafkaEvent) {
-        switch event.kind {
-        case .fatal:
-            needsRestart = true
-            lastError = event.message
-            logger.error("kafka.fatal", event.message)
-        case .error:
-            lastError = event.message
-            if event.code == .allBrokersDown || event.code == .transport { unreachableMs = Clock.monotonicMs }
-            logger.warning("kafka.error", event.message)
-        default: logger.debug("kafka.log", event.message)
-        }
-    }
-
     // MARK: Status
 
-    private func publishStatus() {
+    func publishStatus() {
         lastStatusMs = Clock.monotonicMs
         var status = LaneStatus()
         status.inFlight = inFlight
@@ -323,6 +318,10 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         status.polledMs = lastStatusMs
         status.finishedMs = lastFinishedMs
         status.restarts = restarts
+        status.skipped = skipped
+        status.stalls = stalls
+        status.unreadPartitions = partitions.values.reduce(0) { $0 + ($1.memory == .known ? 0 : 1) }
+        status.flushFailures = store.failures
         status.lastError = lastError
         status.unreachableMs = unreachableMs
         if let consumer {
@@ -336,11 +335,11 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         control.status.withLock { $0 = status }
     }
 
-    private func lag(_ consumer: KafkaConsumer) -> Int64 {
+    func lag(_ consumer: KafkaConsumer) -> Int64 {
         var sum: Int64 = -1
         for place in consumer.assignment {
             guard let marks = consumer.watermarks(place) else { continue }
-            let done = trackers[place.partition]?.committable
+            let done = partitions[place.partition]?.tracker.committable
             sum = max(0, sum) + max(0, marks.high - (done ?? marks.high))
         }
         return sum

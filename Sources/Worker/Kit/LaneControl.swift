@@ -9,6 +9,8 @@ struct Completion: Sendable {
     /// The lane's assignment that the record belonged to.
     var epoch: UInt32
     var offset: Int64
+    /// The record's timestamp: with the offset it tells one life of the topic from another.
+    var timestampMs: Int64
 }
 
 /// What a lane shows of itself to metrics, health and the summary.
@@ -25,6 +27,14 @@ struct LaneStatus: Sendable {
     var commitsFailed: UInt64 = 0
     var rebalances: UInt64 = 0
     var restarts: UInt64 = 0
+    /// Records that a predecessor had finished.
+    var skipped: UInt64 = 0
+    /// Times that the process stood still for too long.
+    var stalls: UInt64 = 0
+    /// Partitions whose finished offsets Redis has not told yet; their records wait.
+    var unreadPartitions = 0
+    /// Writes of finished offsets that Redis did not take.
+    var flushFailures: UInt64 = 0
     /// Steady milliseconds of the last poll.
     var polledMs: UInt64 = 0
     /// Steady milliseconds of the last finished job.
@@ -70,6 +80,10 @@ final class LaneControl: Sendable {
     var epoch: UInt32 { epochCounter.load(ordering: .relaxed) }
 
     func startEpoch() -> UInt32 { epochCounter.add(1, ordering: .relaxed).newValue }
+
+    /// Makes every job of the current assignment somebody else's. The lane sees that the epoch isn't its own
+    /// any more, and joins the group anew. Any thread.
+    func invalidate() { epochCounter.add(1, ordering: .relaxed) }
 }
 
 /// When a lane stops taking records and when it goes on: a value without clock or I/O.

@@ -104,6 +104,8 @@ struct RecordHeaders {
     init(packed: UnsafeRawBufferPointer) { unsafe self.packed = packed }
 
     var isEmpty: Bool { unsafe packed.isEmpty }
+    /// The packed form itself.
+    var bytes: UnsafeRawBufferPointer { unsafe packed }
 
     /// Appends one header in packed form; one that is too long to count is left out.
     static func pack(

@@ -275,6 +275,7 @@ extension Shard: RedisReplyHandler {
 
     /// Starts a delivery for each device that the job is for.
     private func send(_ index: Int32, to devices: DeviceList) {
+        guard isCurrent(index) else { return drop(index) }
         jobs[index].stage = .sending
         jobs[index].openDeliveries = 1
         let job = jobs[index].job

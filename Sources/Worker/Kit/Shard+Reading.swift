@@ -195,6 +195,7 @@ extension Shard {
 
     /// Sends a job that nothing stands in the way of.
     func start(_ index: Int32) {
+        guard isCurrent(index) else { return drop(index) }
         if jobs[index].job.target == .token { sendToToken(index) } else { admit(index) }
     }
 

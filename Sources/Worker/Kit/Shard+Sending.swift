@@ -184,6 +184,7 @@ extension Shard {
 
     /// Hands a rendered delivery to its route, or puts it aside until the route is ready.
     func submit(_ delivery: Int32) {
+        guard isCurrent(deliveries[delivery].job) else { return abandon(delivery) }
         let route = route(Int(deliveries[delivery].route))
         switch route.availability(nowMs: nowMs) {
         case .ready: break

@@ -160,7 +160,9 @@ extension Shard {
         if isDone {
             let entry = batch.entries[Int(jobs[index].entry)]
             completions[batch.lane].append(
-                Completion(partition: entry.partition, epoch: batch.epoch, offset: entry.offset))
+                Completion(
+                    partition: entry.partition, epoch: batch.epoch, offset: entry.offset,
+                    timestampMs: entry.timestampMs))
         }
         batch.openJobs -= 1
         if batch.openJobs == 0 {

@@ -26,6 +26,8 @@ struct ShardSettings: Sendable {
     var deliveriesMax: Int
     /// How much of it is kept for the urgent lane, 0...1.
     var urgentReserve: Double
+    /// A process that stood still for longer (milliseconds) may have lost its partitions unheard.
+    var stallMs: UInt64 = .max
     /// What tells this process from others in Redis.
     var podName: String
     /// Takes the pushes of apps without credentials.
@@ -147,6 +149,8 @@ final class Shard {
         // First, so that what this shard decides at the end of a turn is flushed in the same turn.
         loop.addTurnHandler(self)
         loop.addWakeHandler(self)
+        loop.stallHandler = self
+        loop.stallLimitMs = settings.stallMs
         let client = RedisClient(loop: loop, options: settings.redis, handler: self)
         redis = client
         client.start()
@@ -198,7 +202,17 @@ final class Shard {
 
 // MARK: The loop's hooks
 
-extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserver {
+extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserver, StallHandler {
+    /// Whatever is not on its way yet may be somebody else's by now: it is left to the partitions' owners.
+    func stalled(milliseconds: UInt64) {
+        logger.warning(
+            "shard.stalled", "The process stood still; what waits is left to the partitions' owners.",
+            ["milliseconds": .number(Int(clamping: milliseconds))])
+        for lane in lanes { lane.invalidate() }
+        for route in routes { route?.pool.dropWaiting() }
+        sendWaiting()
+    }
+
     func woken() {
         mailbox.records.drain(into: &incoming)
         for batch in incoming { begin(batch) }

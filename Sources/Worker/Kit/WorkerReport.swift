@@ -119,6 +119,23 @@ struct WorkerReport {
         for (name, status) in lanes {
             sample(&out, "peal_lane_paused", "lane=\"\(name)\"", status.isPaused ? 1 : 0)
         }
+        family(
+            &out, "peal_lane_unread_partitions", "gauge", "Partitions that wait for their finished offsets.")
+        for (name, status) in lanes {
+            sample(&out, "peal_lane_unread_partitions", "lane=\"\(name)\"", UInt64(status.unreadPartitions))
+        }
+        let counters: [(String, String, (LaneStatus) -> UInt64)] = [
+            ("peal_lane_skipped_total", "Records that a predecessor had finished.", { $0.skipped }),
+            ("peal_lane_stalls_total", "Times that the process stood still for too long.", { $0.stalls }),
+            (
+                "peal_lane_flush_failures_total", "Writes of finished offsets that Redis did not take.",
+                { $0.flushFailures }
+            ),
+        ]
+        for (metric, help, value) in counters {
+            family(&out, metric, "counter", help)
+            for (name, status) in lanes { sample(&out, metric, "lane=\"\(name)\"", value(status)) }
+        }
         family(&out, "peal_lane_rebalances_total", "counter", "Rebalances.")
         for (name, status) in lanes {
             sample(&out, "peal_lane_rebalances_total", "lane=\"\(name)\"", status.rebalances)

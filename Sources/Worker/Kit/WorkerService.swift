@@ -81,7 +81,8 @@ package final class WorkerService {
         shards = shardLoops.map { ShardMailbox(waker: $0.waker) }
         shardThreads = try Self.startShards(
             settings, shardLoops, shards, lanes, directory, printer, redis, properties, log)
-        laneThreads = try Self.startLanes(settings, laneLoops, lanes, shards, stopping, properties, log)
+        laneThreads = try Self.startLanes(
+            settings, laneLoops, lanes, shards, stopping, redis, properties, log)
         if let listen = settings.http.worker {
             server = try Self.health(lanes, shards, stopping).serve(
                 HTTPServerOptions(host: listen.host, port: UInt16(clamping: listen.port)))
@@ -131,7 +132,8 @@ package final class WorkerService {
             schedule: settings.retrySchedule, maxAgeMs: settings.retry.maxAgeMs,
             urgentEarly: settings.retry.urgentEarly,
             invalidation: settings.providers.invalidation, deliveriesMax: max(64, settings.worker.inFlight),
-            urgentReserve: settings.worker.urgentReserve, podName: podName(), printer: printer)
+            urgentReserve: settings.worker.urgentReserve,
+            stallMs: try sessionMs(settings, properties) / 2, podName: podName(), printer: printer)
         var threads: [WorkerThread] = []
         for (index, loop) in loops.enumerated() {
             guard let parser = JobParser() else {
@@ -149,23 +151,28 @@ package final class WorkerService {
 
     private static func startLanes(
         _ settings: Settings, _ loops: [EventLoop], _ lanes: [LaneControl], _ shards: [ShardMailbox],
-        _ stopping: Locked<Bool>, _ properties: [(name: String, value: String)], _ log: Logger
+        _ stopping: Locked<Bool>, _ redis: RedisClientOptions,
+        _ properties: [(name: String, value: String)], _ log: Logger
     ) throws -> [WorkerThread] {
         let total = settings.worker.inFlight * shards.count
         let reserve = lanes.count == 1 ? 0 : settings.worker.urgentReserve
         var threads: [WorkerThread] = []
         for (index, control) in lanes.enumerated() {
+            let group = "\(settings.worker.group).\(control.name)"
             var consumer = KafkaConfiguration.consumer(
-                brokers: settings.kafka.brokers, group: "\(settings.worker.group).\(control.name)",
-                clientID: "peal-worker-\(control.name)")
+                brokers: settings.kafka.brokers, group: group, clientID: "peal-worker-\(control.name)")
+            if settings.worker.staticMembership { consumer.set("group.instance.id", HostName.host) }
             try consumer.apply(properties)
             try consumer.validate()
-            let session = UInt64(consumer.value("session.timeout.ms") ?? "") ?? 30_000
+            let session = try sessionMs(settings, properties)
             let share = control.name == "urgent" ? max(reserve, 0.1) : 1 - reserve
             let options = LaneOptions(
-                consumer: consumer, inFlightMax: max(64, Int(Double(total) * share)),
+                consumer: consumer, group: group, redis: redis,
+                flushIntervalMs: UInt64(clamping: settings.worker.flushIntervalMs),
+                inFlightMax: max(64, Int(Double(total) * share)),
                 commitIntervalMs: UInt64(clamping: settings.worker.commitIntervalMs),
-                drainMs: Self.drainBudgetMs(settings.worker.drainDeadlineMs), revokeMs: session / 3)
+                drainMs: Self.drainBudgetMs(settings.worker.drainDeadlineMs), revokeMs: session / 3,
+                stallMs: session / 2)
             let lane = Transfer(
                 LaneConsumer(
                     control: control, lane: index, options: options, shards: shards, loop: loops[index],
@@ -173,6 +180,16 @@ package final class WorkerService {
             threads.append(WorkerThread.start(name: "lane-\(control.name)") { lane.value.run() })
         }
         return threads
+    }
+
+    /// How long the broker keeps a member that it hears nothing of, in milliseconds.
+    private static func sessionMs(
+        _ settings: Settings, _ properties: [(name: String, value: String)]
+    ) throws(KafkaFailure) -> UInt64 {
+        var consumer = KafkaConfiguration.consumer(
+            brokers: settings.kafka.brokers, group: settings.worker.group)
+        try consumer.apply(properties)
+        return UInt64(consumer.value("session.timeout.ms") ?? "") ?? 30_000
     }
 
     /// The part of the deadline that open jobs get; the rest is for the last commit and leaving the groups.

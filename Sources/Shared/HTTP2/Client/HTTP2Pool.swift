@@ -31,7 +31,7 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
     private let loop: EventLoop
     private var sink: (any ResponseSink)?
     private var templates = TemplateTable()
-    private var waiting = SlotQueue()
+    var waiting = SlotQueue()
     private var wheel: DeadlineWheel
     private var due: [Int32] = []
     private var expired: [ExpiredRequest] = []
@@ -278,7 +278,7 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
     private func dispatch() {
         if connections.isEmpty { plan() }
         for connection in connections { connection.beginBurst() }
-        while !waiting.isEmpty {
+        while !waiting.isEmpty, !loop.isStalling {
             var best: HTTP2Connection?
             var usable = 0
             for connection in connections where connection.capacity > 0 {
