@@ -27,6 +27,28 @@ package struct JobPosition: Sendable, Equatable {
         self.timestampMs = timestampMs
     }
 
+    /// Reads what ``appendIdentity(to:)`` wrote; nil when it isn't one.
+    package init?(identity: UnsafeRawBufferPointer, lane: UInt8) {
+        let parts = unsafe String(decoding: identity, as: UTF8.self)
+            .split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 4, let partition = Int32(parts[0]), let hash = UInt16(parts[1], radix: 16),
+            let offset = Int64(parts[2]), let timestamp = Int64(parts[3])
+        else { return nil }
+        self.init(
+            lane: lane, topicHash: hash, partition: partition, offset: offset, timestampMs: timestamp)
+    }
+
+    /// Whether the record was published after the other one: by their offsets where these can be compared,
+    /// else by their times.
+    package func isNewer(than other: JobPosition) -> Bool {
+        guard topicHash == other.topicHash, partition == other.partition else {
+            return timestampMs > other.timestampMs
+        }
+        // A higher offset that is an hour older comes from an earlier life of the topic.
+        if offset > other.offset { return timestampMs > other.timestampMs - 3_600_000 }
+        return offset < other.offset && timestampMs > other.timestampMs + 3_600_000
+    }
+
     /// The hash of a topic's name.
     package static func hash(topic: String) -> UInt16 { UInt16(truncatingIfNeeded: Hash64.of(text: topic)) }
 

@@ -74,6 +74,16 @@ package enum RegistryKeys {
         unsafe out.append(name)
     }
 
+    /// `peal:late:{app:recipient}:<collapse id>`, the place of the newest job of that id while one is retried.
+    package static func late(
+        _ of: RecipientReference, collapse: UnsafeRawBufferPointer, into out: inout ByteBuffer
+    ) {
+        out.append("peal:late:")
+        tag(of, into: &out)
+        out.append(byte: UInt8(ascii: ":"))
+        unsafe out.append(collapse)
+    }
+
     /// `peal:dedup:{app:recipient}:<key>`, the state of a sender's dedup key.
     @inlinable package static func dedup(
         _ of: RecipientReference, key: UnsafeRawBufferPointer, into out: inout ByteBuffer

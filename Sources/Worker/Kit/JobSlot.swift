@@ -18,6 +18,16 @@ enum JobStage: UInt8 {
     case settling
 }
 
+/// How a job stands to others of its collapse id.
+enum CollapseStanding: UInt8 {
+    /// None of them waits.
+    case alone
+    /// An older one waits in a retry topic.
+    case newer
+    /// A newer one went out while this one waited.
+    case superseded
+}
+
 /// One open job.
 struct JobSlot: PooledSlot {
     var isInUse: Bool { stage != .free }
@@ -57,6 +67,7 @@ struct JobSlot: PooledSlot {
     var holdsDedup = false
     /// Tells the answers to the job's last questions from those to earlier ones.
     var round: UInt8 = 0
+    var standing: CollapseStanding = .alone
     /// Whether the registry let it pass, so that only its devices are missing.
     var isAdmitted = false
     /// Whether a provider took one of its deliveries.

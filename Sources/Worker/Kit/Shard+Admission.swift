@@ -18,6 +18,8 @@ enum RedisQuestion: UInt8 {
     case claimHop
     /// The removal of a token.
     case removeDevice
+    /// Whether another job of the same collapse id waits or went by.
+    case late
     /// What needs no answer: counters, dedup outcomes, the pod's beat.
     case tell
 
@@ -62,11 +64,14 @@ extension Shard: RedisReplyHandler {
         let reference = jobs.reference(index)
         let round = jobs[index].round
         let question: RedisQuestion = changesSomething ? .admit : .user
-        var refusal = redis?.issue(question.tag(reference, round: round)) {
-            if changesSomething {
-                admission.encode(into: &$0)
-            } else {
-                RegistryCommands.user(admission.recipient, into: &$0)
+        var refusal = mayCollapse(index) ? askForLate(index) : nil
+        if refusal == nil {
+            refusal = redis?.issue(question.tag(reference, round: round)) {
+                if changesSomething {
+                    admission.encode(into: &$0)
+                } else {
+                    RegistryCommands.user(admission.recipient, into: &$0)
+                }
             }
         }
         if refusal == nil {
@@ -147,13 +152,14 @@ extension Shard: RedisReplyHandler {
             counts.tokensRemoved &+= 1
             counters.add(app: Int(clamping: tag.value), field: CounterField.tokensRemoved)
         case .tell: break
-        case .admit, .user, .devices, .claimHop:
+        case .admit, .user, .devices, .claimHop, .late:
             guard let index = asking(tag) else { return }
             switch question {
             case .admit:
                 redisTakesJobs()
                 admitted(index, reply)
             case .user: admitted(index, UserView(copy reply))
+            case .late: tookLate(index, reply)
             case .devices:
                 if jobs[index].isAdmitted { send(index, to: DeviceList(copy reply)) } else { askAgain(index) }
             default:
@@ -270,6 +276,8 @@ extension Shard: RedisReplyHandler {
             settleDedup(index, isDone: true)
             return conclude(index, .muted, .muted)
         }
+        if endsSuperseded(index) { return }
+        markNewer(index)
         jobs[index].isAdmitted = true
     }
 

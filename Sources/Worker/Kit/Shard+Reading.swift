@@ -196,7 +196,8 @@ extension Shard {
     /// Sends a job that nothing stands in the way of.
     func start(_ index: Int32) {
         guard isCurrent(index) else { return drop(index) }
-        if jobs[index].job.target == .token { sendToToken(index) } else { admit(index) }
+        guard jobs[index].job.target == .token else { return admit(index) }
+        if mayCollapse(index) { askForLateToken(index) } else { sendToToken(index) }
     }
 
     /// Whether the job's partition is still this process's.

@@ -54,6 +54,7 @@ extension Shard {
         hasDeviceLists: Bool = false
     ) {
         let known = jobs[index].headers
+        if attempts > 0 { markLate(index) }
         body.clear()
         func number(_ name: StaticString, _ value: Int64) {
             var digits = ByteBuffer(capacity: 24)

@@ -96,6 +96,9 @@ final class Shard {
     var body = ByteBuffer(capacity: 8192)
     var text = ByteBuffer(capacity: 4096)
     var scratch = ByteBuffer(capacity: 4096)
+    /// The recipient and the collapse id of the key that is being written.
+    var lateName = ByteBuffer(capacity: 256)
+    var lateID = ByteBuffer(capacity: 128)
     var headers = KafkaHeaders()
     /// What to add to the loop's clock to get wall time.
     private var wallOffsetMs: Int64 = 0
