@@ -74,7 +74,7 @@ package enum RegistryKeys {
         unsafe out.append(name)
     }
 
-    /// `peal:late:{app:recipient}:<collapse id>`, the place of the newest job of that id while one is retried.
+    /// `peal:late:{app:recipient}:<collapse id>`, the newest job of that id while one is retried.
     package static func late(
         _ of: RecipientReference, collapse: UnsafeRawBufferPointer, into out: inout ByteBuffer
     ) {
