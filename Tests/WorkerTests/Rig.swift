@@ -33,7 +33,7 @@ final class Rig {
 
     /// `extra` is appended to the configuration; `simulated` changes the doubles before they start.
     init(
-        partitions: Int = 4, apps: String? = nil, worker workerYAML: String = "",
+        partitions: Int = 4, brokers: Int = 1, apps: String? = nil, worker workerYAML: String = "",
         providers: String = "", retryYAML: String = "", startsWorker: Bool = true,
         commitInterval: String = "100ms", redis shared: PrivateRedisServer? = nil,
         simulated: (inout SimulatorSettings) -> Void = { _ in }
@@ -42,7 +42,7 @@ final class Rig {
         var topics = Self.lanes.map { (name: "peal.jobs.\($0)", partitions: partitions) }
         topics += Self.tiers.map { (name: "peal.retry.\($0.0)", partitions: 2) }
         topics += [(name: "peal.dead", partitions: 2), (name: "peal.outcomes", partitions: 2)]
-        broker = try EmbeddedBroker(topics: topics)
+        broker = try EmbeddedBroker(topics: topics, brokers: brokers)
         redis = try shared ?? PrivateRedisServer()
         try redis.start()
         var doubles = SimulatorSettings()
