@@ -6,32 +6,7 @@ import Testing
 @testable import Redis
 @testable import TestSupport
 
-/// A client on a loop with a recorder, driven by the test.
-private final class Rig {
-    let loop: EventLoop
-    let recorder = RedisRecorder()
-    let client: RedisClient
-
-    init(_ endpoint: RedisEndpoint, _ change: (inout RedisClientOptions) -> Void = { _ in }) throws {
-        loop = try EventLoop()
-        var options = RedisClientOptions(endpoint: endpoint)
-        options.backoffFirstMs = 5
-        options.backoffLastMs = 40
-        change(&options)
-        client = RedisClient(loop: loop, options: options, handler: recorder)
-        client.start()
-    }
-
-    deinit { client.close() }
-
-    @discardableResult
-    func issue(_ words: String..., value: UInt64 = 0) -> RedisFailure.Code? {
-        client.issue(RedisTag(kind: 7, value: value)) { $0.append(words) }
-    }
-
-    func ready() { #expect(loop.runUntil { client.isReady }) }
-    func answers(_ count: Int) { #expect(loop.runUntil { recorder.answers.count >= count }) }
-}
+private typealias Rig = ClientRig
 
 @Suite struct RedisClientTests {
     @Test func answersManyCommandsInOrder() throws {

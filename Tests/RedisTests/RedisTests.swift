@@ -64,6 +64,20 @@ import Testing
         #expect(throws: RedisFailure.self) { try RedisEndpoint(url: url) }
     }
 
+    @Test func readsSeveralNodesOfACluster() throws {
+        let nodes = try RedisEndpoint.list(url: "rediss://alice:p,w@a:7000,b,[::1]:7001/")
+        #expect(
+            nodes.map(\.address) == [
+                .tcp(host: "a", port: 7000), .tcp(host: "b", port: 6379), .tcp(host: "::1", port: 7001),
+            ])
+        #expect(nodes.allSatisfy { $0.user == "alice" && $0.password == "p,w" && $0.isEncrypted })
+        #expect(try RedisEndpoint.list(url: "unix:/run/a,b.sock").count == 1)
+        #expect(try RedisEndpoint.list(url: "redis://a/2").map(\.database) == [2])
+        for url in ["redis://a,", "redis://,a", "redis://a,b:x", "redis://a,b/x", "http://a,b"] {
+            #expect(throws: RedisFailure.self) { try RedisEndpoint.list(url: url) }
+        }
+    }
+
     @Test func neverShowsThePassword() throws {
         let endpoint = try RedisEndpoint(url: "redis://u:hunter2@h:1")
         #expect(!"\(endpoint)".contains("hunter2"))

@@ -92,8 +92,11 @@ extension Settings {
 
     /// The store.
     package struct Redis: Equatable, Sendable {
-        /// `redis://host:port/db`, `rediss://` for TLS, or `unix:/path`.
+        /// `redis://host:port/db`, `rediss://` for TLS, or `unix:/path`; several hosts with commas for a
+        /// cluster.
         package var url = "redis://127.0.0.1:6379"
+        /// Whether it is a Redis Cluster. Several hosts say so too.
+        package var cluster = false
         package var username: String?
         package var passwordFile: String?
         /// The CA that signed the server's certificate; nil for the system's.
@@ -118,6 +121,7 @@ extension Settings {
                         .badValue, found, "url", "must begin with redis://, rediss:// (TLS) or unix:/path")
                 }
             }
+            cluster = section.flag("cluster", cluster)
             username = section.optionalText("username")
             passwordFile = section.file("password_file")
             caFile = section.file("ca_file")

@@ -39,6 +39,38 @@ struct CommandPipeline: ~Copyable {
         return nil
     }
 
+    /// Takes one command that is encoded already, with ASKING before it or without; nil when it was taken.
+    mutating func append(
+        encoded command: UnsafeRawBufferPointer, _ entry: CommandEntry, isAsking: Bool,
+        options: borrowing RedisClientBounds
+    ) -> RedisFailure.Code? {
+        if ring.count >= options.maximumInFlight {
+            statistics.refusedInFlight &+= 1
+            return .tooManyInFlight
+        }
+        if buffer.count >= options.maximumBufferedBytes {
+            statistics.refusedBuffer &+= 1
+            return .bufferFull
+        }
+        if isAsking {
+            let start = buffer.count
+            buffer.begin(1)
+            buffer.argument("ASKING")
+            appendOwn(length: buffer.count - start, deadlineMs: entry.deadlineMs)
+        }
+        unsafe buffer.bytes.append(command)
+        var entry = entry
+        entry.length = command.count
+        ring.append(entry)
+        return nil
+    }
+
+    private mutating func appendOwn(length: Int, deadlineMs: UInt64) {
+        ring.append(
+            CommandEntry(
+                tag: RedisTag(kind: 0, value: 0), deadlineMs: deadlineMs, length: length, origin: .own))
+    }
+
     /// Takes the oldest command off, because its reply is here; nil when nothing was sent that it could
     /// answer.
     mutating func takeAnswered() -> CommandEntry? {
@@ -65,14 +97,11 @@ struct CommandPipeline: ~Copyable {
         statistics.scriptReloads &+= 1
         let start = buffer.count
         buffer.encodeLoad(script)
-        let nobody = RedisTag(kind: 0, value: 0)
-        ring.append(
-            CommandEntry(
-                tag: nobody, deadlineMs: entry.deadlineMs, length: buffer.count - start, origin: .own))
+        appendOwn(length: buffer.count - start, deadlineMs: entry.deadlineMs)
         buffer.bytes.append(array: command)
-        ring.append(
-            CommandEntry(
-                tag: entry.tag, deadlineMs: entry.deadlineMs, length: command.count, origin: .reissued))
+        var again = entry
+        again.origin = .reissued
+        ring.append(again)
     }
 }
 

@@ -8,6 +8,12 @@ struct CommandEntry {
     var length: Int
     /// Whose command it is.
     var origin: Origin
+    /// Of a command to a node of a cluster: whether it calls a script.
+    var isScript = false
+    /// Of a command to a node of a cluster: the slot of its keys.
+    var slot = KeySlot.any
+    /// Of a command to a node of a cluster: how often it was sent on.
+    var hops: UInt8 = 0
 
     enum Origin: UInt8 {
         case caller

@@ -52,8 +52,9 @@ package final class PrivateRedisServer {
 
     deinit { stop() }
 
-    /// Starts the server again after ``kill()``, on the same port and directory.
-    package func start() throws(RedisFailure) {
+    /// Starts the server again after ``kill()``, on the same port and directory. Without waiting it may still
+    /// be reading its data when this returns.
+    package func start(waitsUntilReady: Bool = true) throws(RedisFailure) {
         guard process == nil else { return }
         // The port is free when it is chosen; if somebody takes it before redis-server does, another is
         // tried.
@@ -64,7 +65,7 @@ package final class PrivateRedisServer {
                 throw RedisFailure(.unavailable, "can't run redis-server: install the package redis-server")
             }
             startWatcher(process)
-            if waitUntilReady() { return }
+            if !waitsUntilReady || waitUntilReady() { return }
             endProcess(SIGKILL)
             if attempt < 5 { port = 0 }
         }

@@ -1,87 +1,64 @@
-internal import Core
 package import EventLoop
-internal import Security
 
-/// A pipelining Redis client on an event loop: one connection, replies matched first in, first out.
+/// A pipelining Redis client on an event loop: one server, or a Redis Cluster.
 ///
-/// Commands are encoded straight into the buffer that is sent, flushed once a turn of the loop or when 64 KiB
-/// have gathered. A command stays in the buffer until its reply is here, so that one whose script the server
-/// had forgotten can be issued again; the order of such a command relative to later ones isn't kept.
+/// Without ``RedisClientOptions/clusterSeeds`` it is one connection whose replies come in the order of the
+/// commands. With them it is a connection to each node that has slots: commands on one key are executed in
+/// the order they were issued, also while their slot moves, and replies of different slots come in any order.
 ///
-/// When the connection is lost, what was sent fails with `.connectionLost` or `.timedOut` and what wasn't
-/// fails with `.unavailable` (or is held); the client connects again by itself until ``close()``.
+/// Commands are flushed once a turn of the loop or when 64 KiB have gathered. A command whose script the
+/// server had forgotten is issued again behind later ones.
 /// - Ownership: keeps the loop and the handler until ``close()``; the loop keeps the client.
 /// - Threading: the loop's thread.
 /// - Cost: no allocation a command in steady state.
 package final class RedisClient {
-    enum State {
-        case idle
-        case resolving
-        case connecting
-        case handshaking
-        case greeting
-        case ready
-        /// Ready, but the server was demoted: takes the replies still due, then connects again.
-        case retiring
-        case waiting
-        case closed
-    }
-
-    static let flushThreshold = 64 << 10
-
     /// The options given.
     package let options: RedisClientOptions
-    /// Counters since the start.
-    package var statistics: RedisStatistics { pipeline.statistics }
-    /// Why the last connection or attempt ended; nil while there was none.
-    package internal(set) var lastFailure: RedisFailure?
-
-    let loop: EventLoop
-    var handler: (any RedisReplyHandler)?
-    var state = State.idle
-    var pipeline = CommandPipeline()
-    let bounds: RedisClientBounds
-    let receiveBuffer = ReceiveBuffer()
-    var connection: RedisConnection?
-    var tlsContext: TLSContext?
-    /// Why the connection is retiring.
-    var retirement: RedisFailure?
-    var greeting = RedisCommandBuffer(capacity: 1024)
-    var greetingSteps: [GreetingStep] = []
-    var lookups: Inbox<HostLookup>
-    var attempt: UInt64 = 0
-    var failuresInRow: UInt64 = 0
-    var readySinceMs: UInt64 = 0
-    var jitter = RandomSource.seed()
-    var deadlineTimer: TimerID?
-    var connectTimer: TimerID?
+    /// Exactly one of the two is there.
+    private let link: RedisLink?
+    private let cluster: RedisCluster?
 
     /// Makes a client that doesn't connect before ``start()``.
     package init(loop: EventLoop, options: RedisClientOptions, handler: any RedisReplyHandler) {
-        self.loop = loop
         self.options = options
-        self.handler = handler
-        bounds = RedisClientBounds(
-            maximumInFlight: options.maximumInFlight, maximumBufferedBytes: options.maximumBufferedBytes)
-        lookups = Inbox(waker: loop.waker)
+        if options.clusterSeeds.isEmpty {
+            link = RedisLink(loop: loop, options: options, handler: handler)
+            cluster = nil
+        } else {
+            link = nil
+            cluster = RedisCluster(loop: loop, options: options, handler: handler)
+        }
     }
 
     /// Begins to connect. Calling it again does nothing.
     package func start() {
-        guard case .idle = state else { return }
-        loop.addTurnHandler(self)
-        loop.addWakeHandler(self)
-        connect()
+        link?.start()
+        cluster?.start()
     }
 
-    /// Whether commands go out now.
-    package var isReady: Bool { if case .ready = state { true } else { false } }
+    /// Whether commands go out now; of a cluster, whether any node takes them.
+    package var isReady: Bool { link?.isReady ?? cluster?.isReady ?? false }
+
+    /// Whether what one command met says nothing about the next one, which may go to another node.
+    package var isCluster: Bool { cluster != nil }
+
+    /// Which nodes of a cluster don't answer, for readiness; nil when all do. A single server's trouble is
+    /// told by ``isReady`` and ``lastFailure``.
+    package var trouble: String? { cluster?.trouble }
 
     /// Commands without a reply.
-    package var inFlight: Int { pipeline.ring.count }
+    package var inFlight: Int { link?.inFlight ?? cluster?.inFlight ?? 0 }
 
     /// Bytes of commands without a reply.
-    package var bufferedBytes: Int { pipeline.buffer.count }
+    package var bufferedBytes: Int { link?.bufferedBytes ?? cluster?.bufferedBytes ?? 0 }
+
+    /// Counters since the start; of a cluster, the sums of its nodes.
+    package var statistics: RedisStatistics {
+        link?.statistics ?? cluster?.statistics ?? RedisStatistics()
+    }
+
+    /// Why the last connection or attempt ended; nil while there was none.
+    package var lastFailure: RedisFailure? { link.map(\.lastFailure) ?? cluster?.lastFailure }
 
     /// Takes one command, which `encode` appends to the buffer.
     ///
@@ -90,115 +67,13 @@ package final class RedisClient {
     package func issue(
         _ tag: RedisTag, _ encode: (inout RedisCommandBuffer) -> Void
     ) -> RedisFailure.Code? {
-        switch state {
-        case .ready: break
-        case .closed: return .closed
-        default:
-            guard options.whenDisconnected == .hold else {
-                pipeline.statistics.refusedUnavailable &+= 1
-                return .unavailable
-            }
-        }
-        let deadlineMs = loop.nowMs &+ options.timeoutMs
-        if let refusal = pipeline.append(tag, deadlineMs: deadlineMs, options: bounds, encode) {
-            return refusal
-        }
-        if deadlineTimer == nil { armDeadline(afterMs: options.timeoutMs) }
-        if pipeline.unsent > Self.flushThreshold, isReady { flush() }
-        return nil
+        if let link { return link.issue(tag, encode) }
+        return cluster?.issue(tag, encode) ?? nil
     }
 
-    /// Fails what is in flight with `.closed`, closes the connection and lets the handler go.
+    /// Fails what is in flight with `.closed`, closes the connections and lets the handler go.
     package func close() {
-        if case .closed = state { return }
-        closeConnection()
-        state = .closed
-        cancelTimers()
-        loop.removeTurnHandler(self)
-        loop.removeWakeHandler(self)
-        failEntries(count: pipeline.ring.count, RedisFailure(.closed, "the Redis client was closed"))
-        handler = nil
-    }
-
-    func armDeadline(afterMs: UInt64) {
-        deadlineTimer = loop.schedule(afterMs: afterMs, tag: TimerTag.deadline.rawValue, handler: self)
-    }
-
-    func cancelTimers() {
-        if let deadlineTimer { loop.cancel(deadlineTimer) }
-        if let connectTimer { loop.cancel(connectTimer) }
-        deadlineTimer = nil
-        connectTimer = nil
-    }
-
-    /// Fails the oldest `count` commands. The handler may issue further ones meanwhile; they come behind.
-    func failEntries(count: Int, _ failure: RedisFailure) {
-        for _ in 0..<count {
-            guard let entry = pipeline.takeFailed() else { return }
-            if entry.origin != .own { handler?.redisFailed(entry.tag, failure) }
-        }
-    }
-}
-
-enum TimerTag: UInt64 {
-    case deadline
-    case connect
-    case reconnect
-}
-
-extension RedisClient: TurnHandler {
-    /// Sends what the turn gathered.
-    package func endOfTurn() {
-        switch state {
-        case .ready, .retiring: flush()
-        default: break
-        }
-    }
-}
-
-extension RedisClient: TimerHandler {
-    /// A deadline or a pause is over.
-    package func timerFired(_ tag: UInt64) {
-        switch TimerTag(rawValue: tag) {
-        case .deadline:
-            deadlineTimer = nil
-            checkDeadline()
-        case .connect:
-            connectTimer = nil
-            drop(RedisFailure(.unavailable, "no connection to \(options.endpoint) within its deadline"))
-        case .reconnect:
-            connectTimer = nil
-            connect()
-        case nil: break
-        }
-    }
-
-    private func checkDeadline() {
-        guard let first = pipeline.ring.first else { return }
-        // The process may have been stopped: the reply may be waiting in the socket.
-        if first.deadlineMs <= loop.nowMs, case .ready = state { receive() }
-        guard let first = pipeline.ring.first else { return }
-        guard first.deadlineMs <= loop.nowMs else {
-            if deadlineTimer == nil { armDeadline(afterMs: first.deadlineMs - loop.nowMs) }
-            return
-        }
-        pipeline.statistics.timeouts &+= 1
-        switch state {
-        case .ready, .retiring:
-            let seconds = Double(options.timeoutMs) / 1000
-            drop(RedisFailure(.timedOut, "no reply from \(options.endpoint) within \(seconds) s"))
-        default:
-            failHeldPastDeadline()
-        }
-        if let next = pipeline.ring.first, deadlineTimer == nil {
-            armDeadline(afterMs: next.deadlineMs > loop.nowMs ? next.deadlineMs - loop.nowMs : 1)
-        }
-    }
-
-    private func failHeldPastDeadline() {
-        let failure = RedisFailure(.unavailable, "no connection to \(options.endpoint) within the deadline")
-        while let first = pipeline.ring.first, first.deadlineMs <= loop.nowMs {
-            failEntries(count: 1, failure)
-        }
+        link?.close()
+        cluster?.close()
     }
 }

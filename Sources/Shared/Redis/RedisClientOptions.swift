@@ -12,6 +12,9 @@ package enum RedisDisconnectedPolicy: Sendable {
 package struct RedisClientOptions: Sendable {
     /// Where the server is.
     package var endpoint: RedisEndpoint
+    /// The nodes of a Redis Cluster to ask for its other nodes; empty for a single server. Login, encryption
+    /// and everything else are as for ``endpoint``.
+    package var clusterSeeds: [RedisEndpoint] = []
     /// Trust and client certificate of an encrypted connection; nil trusts the system's authorities.
     package var tls: TLSContext?
     /// The scripts that are loaded on each connection.
@@ -61,8 +64,39 @@ package struct RedisStatistics: Sendable, Equatable {
     package var disconnects: UInt64 = 0
     /// Scripts that the server had forgotten.
     package var scriptReloads: UInt64 = 0
+    /// Commands that a node of a cluster sent to the node that has their slot now.
+    package var moved: UInt64 = 0
+    /// Commands that a node of a cluster sent to the node that is receiving their slot.
+    package var asked: UInt64 = 0
+    /// Slot maps of a cluster taken over.
+    package var slotMaps: UInt64 = 0
     /// Bytes received.
     package var bytesIn: UInt64 = 0
     /// Bytes sent.
     package var bytesOut: UInt64 = 0
+
+    /// Makes counters that stand at nought.
+    package init() {}
+}
+
+extension RedisStatistics {
+    /// Adds the counters of another connection.
+    package mutating func add(_ other: RedisStatistics) {
+        commands &+= other.commands
+        replies &+= other.replies
+        errorReplies &+= other.errorReplies
+        refusedUnavailable &+= other.refusedUnavailable
+        refusedInFlight &+= other.refusedInFlight
+        refusedBuffer &+= other.refusedBuffer
+        timeouts &+= other.timeouts
+        connects &+= other.connects
+        connectFailures &+= other.connectFailures
+        disconnects &+= other.disconnects
+        scriptReloads &+= other.scriptReloads
+        moved &+= other.moved
+        asked &+= other.asked
+        slotMaps &+= other.slotMaps
+        bytesIn &+= other.bytesIn
+        bytesOut &+= other.bytesOut
+    }
 }

@@ -46,6 +46,24 @@ package struct RedisEndpoint: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
+    /// Reads a URL that may name several nodes of a cluster:
+    /// `redis://[[user]:password@]host[:port],host[:port]`, also with `rediss://`. A Unix socket or a single
+    /// host gives one endpoint.
+    /// - Throws: `.refused` with the part that is wrong; never with the password.
+    package static func list(url: String) throws(RedisFailure) -> [Self] {
+        guard let scheme = ["redis://", "rediss://"].first(where: { url.hasPrefix($0) }),
+            let rest = url.dropPrefix(scheme)
+        else { return [try Self(url: url)] }
+        let hostsStart = rest.lastIndex(of: "@").map { rest.index(after: $0) } ?? rest.startIndex
+        let hosts = rest[hostsStart...].prefix { $0 != "/" }
+        let database = rest[hosts.endIndex...]
+        var found: [Self] = []
+        for host in hosts.split(separator: ",", omittingEmptySubsequences: false) {
+            found.append(try Self(url: "\(scheme)\(rest[..<hostsStart])\(host)\(database)"))
+        }
+        return found
+    }
+
     private static func unix(_ rest: Substring) throws(RedisFailure) -> Self {
         let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         guard let path = parts.first, path.hasPrefix("/"), path.utf8.count < 108 else {

@@ -32,7 +32,7 @@ package struct RedisFailure: Error, Equatable {
         case outOfMemory
         /// NOSCRIPT, also after the script was loaded again.
         case noScript
-        /// MOVED, ASK, TRYAGAIN, CROSSSLOT, CLUSTERDOWN.
+        /// MOVED, ASK, TRYAGAIN, CLUSTERDOWN.
         case cluster
         /// BUSY: a script runs for too long.
         case busy
@@ -85,7 +85,7 @@ extension RedisFailure.Code {
     private static let words: [(String, Self)] = [
         ("OOM", .outOfMemory), ("READONLY", .readOnly), ("LOADING", .loading), ("MASTERDOWN", .masterDown),
         ("NOSCRIPT", .noScript), ("MOVED", .cluster), ("ASK", .cluster), ("TRYAGAIN", .cluster),
-        ("CROSSSLOT", .cluster), ("CLUSTERDOWN", .cluster), ("BUSY", .busy), ("MISCONF", .misconfigured),
+        ("CLUSTERDOWN", .cluster), ("BUSY", .busy), ("MISCONF", .misconfigured),
         ("NOREPLICAS", .misconfigured),
         ("NOAUTH", .authentication), ("WRONGPASS", .authentication), ("NOPERM", .notPermitted),
         ("WRONGTYPE", .wrongType),

@@ -12,7 +12,8 @@ package struct RedisTag: Sendable, Equatable {
     }
 }
 
-/// Hears of the replies of a ``RedisClient``, on the loop's thread and in the order of the commands.
+/// Hears of the replies of a ``RedisClient``, on the loop's thread and in the order of the commands; of a
+/// cluster, in the order of the commands on one key.
 ///
 /// Each command taken is answered by exactly one call of `redisReply` or `redisFailed`. The handler may issue
 /// commands and close the client from within.

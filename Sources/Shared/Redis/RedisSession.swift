@@ -49,10 +49,11 @@ package final class RedisSession {
     @discardableResult
     package func run(_ encode: (inout RedisCommandBuffer) -> Void) throws(RedisFailure) -> RedisValue {
         refresh()
+        inbox.expect(1)
         if let code = client.issue(RedisTag(kind: 0, value: 0), encode) {
             throw RedisFailure(code, "the command was not taken")
         }
-        waitFor(1)
+        waitForAll()
         guard let value = inbox.values.first else { throw RedisFailure(.timedOut, "no reply") }
         if case .error(let failure) = value {
             // "Not connected in time" says less than why.
@@ -65,16 +66,15 @@ package final class RedisSession {
     /// Runs the commands in one go; an error reply is an element of the result.
     package func pipeline(_ commands: [[String]]) throws(RedisFailure) -> [RedisValue] {
         refresh()
-        var taken = 0
-        for words in commands {
-            if client.inFlight >= client.options.maximumInFlight / 2 { waitFor(taken) }
-            if let code = client.issue(RedisTag(kind: 0, value: 0), { $0.append(words) }) {
-                waitFor(taken)
+        inbox.expect(commands.count)
+        for (place, words) in commands.enumerated() {
+            if client.inFlight >= client.options.maximumInFlight / 2 { waitForAll() }
+            if let code = client.issue(RedisTag(kind: 0, value: UInt64(place)), { $0.append(words) }) {
+                waitForAll()
                 throw RedisFailure(code, "the command was not taken")
             }
-            taken += 1
         }
-        waitFor(taken)
+        waitForAll()
         return inbox.values
     }
 
@@ -85,17 +85,27 @@ package final class RedisSession {
     }
 
     /// Every command taken is answered within its deadline, so this ends.
-    private func waitFor(_ count: Int) {
-        while inbox.values.count < count, client.inFlight > 0 { loop.runOnce(maxWaitMs: 1_000) }
+    private func waitForAll() {
+        while client.inFlight > 0 { loop.runOnce(maxWaitMs: 1_000) }
     }
 }
 
 private final class SessionInbox: RedisReplyHandler {
+    /// By the commands' places: a cluster's nodes answer in any order.
     var values: [RedisValue] = []
+
+    func expect(_ count: Int) { values = Array(repeating: .null, count: count) }
+
     func redisReply(_ tag: RedisTag, _ reply: borrowing RedisReplyView) {
-        values.append(RedisValue(copy reply))
+        take(tag, RedisValue(copy reply))
     }
-    func redisFailed(_ tag: RedisTag, _ failure: RedisFailure) { values.append(.error(failure)) }
+
+    func redisFailed(_ tag: RedisTag, _ failure: RedisFailure) { take(tag, .error(failure)) }
+
+    private func take(_ tag: RedisTag, _ value: RedisValue) {
+        let place = Int(clamping: tag.value)
+        if place < values.count { values[place] = value }
+    }
 }
 
 extension RedisCommandBuffer {

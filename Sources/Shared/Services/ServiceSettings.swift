@@ -18,15 +18,12 @@ extension Settings {
 
     /// How Redis is reached.
     package func redisOptions(scripts: [RedisScript]) throws(ConfigurationFailure) -> RedisClientOptions {
-        var endpoint: RedisEndpoint
-        do throws(RedisFailure) {
-            endpoint = try RedisEndpoint(url: redis.url)
-        } catch {
-            throw ConfigurationFailure([.init(code: .badValue, place: "redis.url", message: error.message)])
+        let endpoints = try redisEndpoints()
+        guard let endpoint = endpoints.first else {
+            throw ConfigurationFailure([.init(code: .badValue, place: "redis.url", message: "it is empty")])
         }
-        if let user = redis.username { endpoint.user = user }
-        if let file = redis.passwordFile { endpoint.password = try SecretFile.readLine(file) }
         var options = RedisClientOptions(endpoint: endpoint)
+        if redis.cluster || endpoints.count > 1 { options.clusterSeeds = endpoints }
         if endpoint.isEncrypted {
             do throws(SecurityFailure) {
                 options.tls = try TLSContext.client(
@@ -42,6 +39,34 @@ extension Settings {
         options.timeoutMs = UInt64(clamping: redis.commandTimeoutMs)
         options.connectTimeoutMs = UInt64(clamping: redis.connectTimeoutMs)
         return options
+    }
+
+    /// The server, or the nodes of a cluster that are asked for the others.
+    private func redisEndpoints() throws(ConfigurationFailure) -> [RedisEndpoint] {
+        var endpoints: [RedisEndpoint]
+        do throws(RedisFailure) {
+            endpoints = try RedisEndpoint.list(url: redis.url)
+        } catch {
+            throw ConfigurationFailure([.init(code: .badValue, place: "redis.url", message: error.message)])
+        }
+        let password: String? =
+            if let file = redis.passwordFile { try SecretFile.readLine(file) } else { nil }
+        for index in endpoints.indices {
+            if let user = redis.username { endpoints[index].user = user }
+            if let password { endpoints[index].password = password }
+        }
+        guard redis.cluster || endpoints.count > 1 else { return endpoints }
+        var fault: String?
+        for endpoint in endpoints {
+            if case .unix = endpoint.address {
+                fault = "a Redis Cluster is reached over TCP, not a Unix socket"
+            }
+            if endpoint.database != 0 { fault = "a Redis Cluster has only database 0; leave the number out" }
+        }
+        if let fault {
+            throw ConfigurationFailure([.init(code: .conflict, place: "redis.url", message: fault)])
+        }
+        return endpoints
     }
 
     /// Settings that are read and checked but that this version does not act on yet, if they differ from

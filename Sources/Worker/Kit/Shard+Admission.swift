@@ -88,7 +88,7 @@ extension Shard: RedisReplyHandler {
         if refusal == .malformed {
             bury(index, .dead, .internalFault, "the job's registry keys can't be encoded")
         } else {
-            hold(index)
+            holdForRedis(index)
         }
     }
 
@@ -120,7 +120,7 @@ extension Shard: RedisReplyHandler {
                 of: RecipientReference(app: job.app.raw, recipient: name), origin: origin, attempt: attempt,
                 position: position(batch, entry), milliseconds: Self.hopMemoryMs, into: &$0)
         }
-        if refusal != nil { hold(index) } else { counts.redisRoundTrips &+= 1 }
+        if refusal != nil { holdForRedis(index) } else { counts.redisRoundTrips &+= 1 }
     }
 
     /// The record's own place in the log.
@@ -191,7 +191,7 @@ extension Shard: RedisReplyHandler {
         guard refusal != nil else { return }
         // The admission's answer is left unread: asking for it again is harmless.
         jobs[index].round &+= 1
-        hold(index)
+        holdForRedis(index)
     }
 
     private func claimed(_ index: Int32, isOurs: Bool) {
@@ -209,6 +209,7 @@ extension Shard: RedisReplyHandler {
         jobs[index].round &+= 1
         if failure.code.isOutage || failure.code == .noScript || failure.code == .notPermitted {
             counts.redisHeld &+= 1
+            if redis?.isCluster == true { return holdForRedis(index) }
             // A server that answers with errors would be asked again at once, by every job, without end.
             redisRestUntilMs = loop.nowMs &+ Self.redisRestMs
             redisRefuses(failure)

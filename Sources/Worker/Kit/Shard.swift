@@ -77,6 +77,8 @@ final class Shard {
     var heldEpochs: [UInt32]
     /// No job asks Redis before this time of the loop's clock.
     var redisRestUntilMs: UInt64 = 0
+    /// Jobs that wait for the next tick because their node of a Redis Cluster did not take what they ask.
+    var resting: [UInt64] = []
     /// Whether Redis, although connected, refuses what jobs need.
     var isRedisRefusing = false
     /// Deliveries that wait for a credential or for room in a pool.
@@ -237,6 +239,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
     func timerFired(_ tag: UInt64) {
         wallOffsetMs = Clock.wallMs - Int64(loop.nowMs)
         for route in routes { route?.refresh() }
+        wakeResting()
         sendWaiting()
         drainReports()
         produceRefused()
@@ -277,8 +280,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
 
     func publishStatus() {
         if isRedisRefusing, heldCount == 0, loop.nowMs >= redisRestUntilMs { redisTakesJobs() }
-        counts.isRedisReady = redis?.isReady ?? false
-        counts.redisFailure = redis?.lastFailure?.message ?? ""
+        watchRedis()
         counts.jobs = jobs.count
         counts.deliveries = deliveries.count
         counts.unsentRecords = unsentRecords.count + refusedRecords.count

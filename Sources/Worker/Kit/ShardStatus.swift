@@ -1,6 +1,7 @@
 internal import Core
 internal import Decisions
 internal import HTTP2
+internal import Redis
 
 /// What a shard shows of itself to metrics, health and the summary. Counters since the start.
 struct ShardStatus: Sendable {
@@ -8,6 +9,9 @@ struct ShardStatus: Sendable {
     var redisFailure = ""
     /// Why Redis refuses jobs although it is connected; empty when it doesn't.
     var redisRefusal = ""
+    /// Which nodes of a Redis Cluster are away or refuse; empty when none does.
+    var redisTrouble = ""
+    var redis = RedisStatistics()
     var jobs = 0
     var deliveries = 0
     var unsentRecords = 0

@@ -8,7 +8,7 @@ internal import HTTPServer
 /// state.
 struct WorkerReport {
     private let lanes: [(name: String, status: LaneStatus)]
-    private let shards: [ShardStatus]
+    let shards: [ShardStatus]
     private let isStopping: Bool
     private let nowMs: UInt64
 
@@ -48,6 +48,9 @@ struct WorkerReport {
         }
         for (index, shard) in shards.enumerated() where !shard.redisRefusal.isEmpty {
             return .failing("Redis refuses the jobs of shard \(index): \(shard.redisRefusal)")
+        }
+        for (index, shard) in shards.enumerated() where !shard.redisTrouble.isEmpty {
+            return .failing("Redis holds up jobs of shard \(index): \(shard.redisTrouble)")
         }
         return .ok
     }
@@ -95,6 +98,7 @@ struct WorkerReport {
         single(
             &out, "peal_redis_ready", "gauge", "Shards with a Redis connection.",
             sum { $0.isRedisReady ? 1 : 0 })
+        appendRedis(&out)
         single(&out, "process_resident_memory_bytes", "gauge", "Resident memory.", Clock.residentBytes)
         appendLanes(&out)
         appendRoutes(&out)
@@ -189,7 +193,7 @@ struct WorkerReport {
         out.append(text: labels.isEmpty ? "\(name) \(value)\n" : "\(name){\(labels)} \(value)\n")
     }
 
-    private func single(
+    func single(
         _ out: inout ByteBuffer, _ name: String, _ kind: String, _ help: String, _ value: UInt64
     ) {
         family(&out, name, kind, help)

@@ -10,7 +10,7 @@ enum GreetingStep {
     case script(RedisScript)
 }
 
-extension RedisClient {
+extension RedisLink {
     /// Begins an attempt.
     func connect() {
         attempt &+= 1
@@ -251,9 +251,9 @@ extension RedisClient {
     }
 }
 
-extension RedisClient: WakeHandler {
+extension RedisLink: WakeHandler {
     /// A host name was looked up.
-    package func woken() {
+    func woken() {
         var found: [HostLookup] = []
         lookups.drain(into: &found)
         for lookup in found { resolved(lookup) }

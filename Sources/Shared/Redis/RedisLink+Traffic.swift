@@ -1,10 +1,10 @@
 internal import Core
-package import EventLoop
+internal import EventLoop
 internal import Security
 
-extension RedisClient: IOHandler {
+extension RedisLink: IOHandler {
     /// The socket is ready.
-    package func ioReady(_ events: IOEvents) {
+    func ioReady(_ events: IOEvents) {
         switch state {
         case .connecting: connectFinished()
         case .handshaking, .greeting, .ready, .retiring:
@@ -185,7 +185,7 @@ extension RedisClient: IOHandler {
 
     private func take(_ reply: RedisReplyView) {
         let isError = reply.type == .error
-        if isError, reissueIfScriptIsForgotten(reply) { return }
+        if isError, reissueIfScriptIsForgotten(reply) || redirect(reply) { return }
         guard let entry = pipeline.takeAnswered() else {
             drop(RedisFailure(.protocolBroken, "\(options.endpoint) answers what wasn't asked"))
             return
@@ -197,17 +197,38 @@ extension RedisClient: IOHandler {
         }
         pipeline.statistics.replies &+= 1
         failuresInRow = 0
-        handler?.redisReply(entry.tag, reply)
+        if let node { node.answered(entry, reply) } else { handler?.redisReply(entry.tag, reply) }
     }
 
     private func takeError(_ entry: CommandEntry, _ reply: RedisReplyView) {
         pipeline.statistics.errorReplies &+= 1
-        let failure = unsafe RedisFailure(.ofErrorReply(reply.bytes), reply.text)
+        let failure = errorReply(reply)
         if failure.code == .readOnly || failure.code == .masterDown, case .ready = state {
             state = .retiring
             retirement = failure
         }
-        handler?.redisFailed(entry.tag, failure)
+        if let node { node.failed(entry, failure) } else { handler?.redisFailed(entry.tag, failure) }
+    }
+
+    private func errorReply(_ reply: RedisReplyView) -> RedisFailure {
+        let text = reply.text
+        let code = unsafe RedisFailure.Code.ofErrorReply(reply.bytes)
+        guard node == nil, Redirection(text, askedHost: "") != nil else { return RedisFailure(code, text) }
+        return RedisFailure(
+            code,
+            "\(options.endpoint) is a node of a Redis Cluster, but Peal is set up for a single server: set "
+                + "redis.cluster to true (\(text))")
+    }
+
+    /// Gives a command whose slot lies on another node back to the cluster; true when it did.
+    private func redirect(_ reply: RedisReplyView) -> Bool {
+        guard let node, unsafe RedisFailure.Code.ofErrorReply(reply.bytes) == .cluster,
+            let redirection = Redirection(reply.text, askedHost: node.address.host)
+        else { return false }
+        let command = pipeline.oldestCommand()
+        guard let entry = pipeline.takeAnswered(), entry.origin != .own else { return false }
+        node.redirected(entry, command, redirection)
+        return true
     }
 
     /// Loads the oldest command's script and issues that command again behind it; once.
