@@ -338,32 +338,16 @@ private typealias Rig = ClientRig
 }
 
 @Suite struct EncryptedRedisTests {
-    /// A server that speaks TLS, its address, and the directory of its certificates, which the test removes.
-    private func start() throws -> (server: RedisServer, endpoint: RedisEndpoint, directory: String) {
-        let directory = try Files.makeTemporaryDirectory(prefix: "peal-redis-tls")
-        let identity = try ThrowAwayIdentity.make(hosts: ["localhost", "127.0.0.1"])
-        for (name, text) in [
-            ("ca.pem", identity.caPEM), ("cert.pem", identity.certificatePEM), ("key.pem", identity.keyPEM),
-        ] {
-            try Files.write(path: "\(directory)/\(name)", text: text, mode: 0o600)
-        }
-        let listener = try Socket.listen(host: "127.0.0.1", port: 0)
-        let port = Socket.port(of: listener)
-        Socket.close(listener)
-        let server = try RedisServer(settings: [
-            "--tls-port", "\(port)", "--tls-cert-file", "\(directory)/cert.pem", "--tls-key-file",
-            "\(directory)/key.pem", "--tls-ca-cert-file", "\(directory)/ca.pem", "--tls-auth-clients", "no",
-        ])
-        let endpoint = RedisEndpoint(address: .tcp(host: "127.0.0.1", port: port), isEncrypted: true)
-        return (server, endpoint, directory)
+    /// A server that speaks TLS, and its address.
+    private func start(_ tls: RedisTLS) throws -> (server: RedisServer, endpoint: RedisEndpoint) {
+        let port = try RedisTLS.freePort()
+        return (try RedisServer(settings: tls.settings(port: port)), tls.endpoint(port: port))
     }
 
     @Test func answersOverTLS() throws {
-        let (server, endpoint, directory) = try start()
-        defer { Files.removeTree(directory) }
-        let context = try TLSContext.client(
-            TLSClientOptions(caFile: "\(directory)/ca.pem", applicationProtocols: []))
-        let rig = try Rig(endpoint) { $0.tls = context }
+        let tls = try RedisTLS()
+        let (server, endpoint) = try start(tls)
+        let rig = try Rig(endpoint) { $0.tls = tls.context }
         rig.ready()
         let padding = String(repeating: "y", count: 5_000)
         for value in 0..<1_000 {
@@ -383,8 +367,8 @@ private typealias Rig = ClientRig
     }
 
     @Test func refusesAServerThatItDoesntTrust() throws {
-        let (server, endpoint, directory) = try start()
-        defer { Files.removeTree(directory) }
+        let tls = try RedisTLS()
+        let (server, endpoint) = try start(tls)
         let rig = try Rig(endpoint)
         #expect(rig.loop.runUntil { !rig.recorder.disconnects.isEmpty })
         #expect(rig.recorder.disconnects.first?.message.contains("trusted") == true)

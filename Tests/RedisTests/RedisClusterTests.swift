@@ -315,4 +315,26 @@ import Testing
         #expect(rig.issue("PING") == .closed)
         cluster.nodes[0].resume()
     }
+
+    @Test func aClusterThatSpeaksTLSIsReachedOverTLSAtEveryNode() throws {
+        let tls = try RedisTLS()
+        let ports = try (0..<2).map { _ in try RedisTLS.freePort() }
+        let cluster = try RedisClusterServers(masters: 2) {
+            tls.settings(port: ports[$0 % 2]) + ["--tls-cluster", "yes"]
+        }
+        var options = RedisClientOptions(endpoint: tls.endpoint(port: ports[0]))
+        options.clusterSeeds = [options.endpoint]
+        options.tls = tls.context
+        let rig = try ClientRig(options)
+        rig.ready()
+        rig.insist("SET", key(on: 0, of: cluster), "a")
+        rig.insist("SET", key(on: 1, of: cluster), "b")
+        let lists = try cluster.nodes.map { try $0.session().command("CLIENT", "LIST").text ?? "" }
+        #expect(lists.allSatisfy { $0.contains("name=peal ") })
+        // Without trust in its authority there is no connection and no map.
+        options.tls = nil
+        let stranger = try ClientRig(options)
+        #expect(stranger.loop.runUntil { stranger.client.lastFailure != nil })
+        #expect(!stranger.client.isReady)
+    }
 }
