@@ -35,6 +35,7 @@ final class Rig {
     init(
         partitions: Int = 4, brokers: Int = 1, apps: String? = nil, worker workerYAML: String = "",
         providers: String = "", retryYAML: String = "", startsWorker: Bool = true,
+        environment: [String: String] = [:],
         commitInterval: String = "100ms", redis shared: PrivateRedisServer? = nil,
         simulated: (inout SimulatorSettings) -> Void = { _ in }
     ) throws {
@@ -58,7 +59,7 @@ final class Rig {
             self.folder, broker, redis, simulator, apps,
             "  commit_interval: \(commitInterval)\n" + workerYAML, providers + "\n" + retryYAML)
         try Files.write(path: folder + "/peal.yaml", text: text)
-        settings = try Configuration.load(path: folder + "/peal.yaml", environment: [:])
+        settings = try Configuration.load(path: folder + "/peal.yaml", environment: environment)
         sink = LogSink(descriptor: 2, format: .json)
         log = Logger("test", sink: sink, levels: LogLevels(standard: .error))
         producer = try KafkaProducer(
