@@ -258,6 +258,25 @@ import Testing
         #expect(rig.client.trouble == nil)
     }
 
+    @Test func nodesThatSendACommandToOneAnotherWithoutEndAreAnOutage() throws {
+        let cluster = try RedisClusterServers(masters: 2)
+        let rig = try readyRig(cluster)
+        let lost = key(on: 0, of: cluster)
+        rig.insist("GET", lost)
+        let session = try cluster.nodes[0].session()
+        let number = "\(slot(of: lost))"
+        // Each of the two now says that the other has it.
+        try session.command("CLUSTER", "SETSLOT", number, "NODE", try cluster.id(of: cluster.nodes[1]))
+        let before = rig.recorder.answers.count
+        #expect(rig.issue("GET", lost) == nil)
+        rig.answers(before + 1)
+        #expect(rig.recorder.answers.last?.code == .cluster)
+        #expect(rig.client.inFlight == 0)
+        #expect(rig.client.bufferedBytes == 0)
+        try session.command("CLUSTER", "SETSLOT", number, "NODE", try cluster.id(of: cluster.nodes[0]))
+        rig.insist("GET", lost)
+    }
+
     @Test func aClusterWithoutSlotsIsWaitedFor() throws {
         let cluster = try RedisClusterServers(masters: 1)
         let session = try cluster.nodes[0].session()

@@ -25,7 +25,8 @@ import Testing
             path: "\(folder)/users.acl",
             text: "user peal-worker \(rights)\nuser default on nopass ~* &* +@all\n", mode: 0o600)
         let port = try RedisTLS.freePort()
-        let server = try RedisServer(settings: tls.settings(port: port) + ["--aclfile", "\(folder)/users.acl"])
+        let server = try RedisServer(
+            settings: tls.settings(port: port) + ["--aclfile", "\(folder)/users.acl"])
         var options = RedisClientOptions(endpoint: tls.endpoint(port: port))
         options.endpoint.user = "peal-worker"
         options.endpoint.password = "password"
@@ -86,6 +87,20 @@ import Testing
         let session = try RedisSession(options: options)
         for app in ["shop", "shop{x}", "a}b{c"] { try RegistryExercise(session: session, app: app).run() }
         #expect(try ServerSettings.complaints(session) == [])
+    }
+
+    @Test func theSettingsOfEveryNodeAreChecked() throws {
+        let cluster = try RedisClusterServers()
+        let session = try RedisSession(options: cluster.options)
+        #expect(try ServerSettings.complaints(session) == [])
+        try cluster.nodes[1].session().command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        try cluster.nodes[2].session().command("CONFIG", "SET", "cluster-require-full-coverage", "yes")
+        let complaints = try ServerSettings.complaints(session).sorted {
+            $0.contains("allkeys-lru") && !$1.contains("allkeys-lru")
+        }
+        #expect(complaints.count == 2)
+        #expect(complaints.first?.contains(":\(cluster.nodes[1].port): Redis may evict keys") == true)
+        #expect(complaints.last?.contains(":\(cluster.nodes[2].port): the loss of one node") == true)
     }
 
     @Test func everyCommandWorksUnderTheDocumentedRights() throws {
@@ -166,7 +181,8 @@ struct RegistryExercise {
 
     private func offsets() throws {
         for partition in 0..<8 {
-            let key = FinishedOffsetsKey(group: "peal", topic: "peal.jobs.normal", partition: Int32(partition))
+            let key = FinishedOffsetsKey(
+                group: "peal", topic: "peal.jobs.normal", partition: Int32(partition))
             var finished = FinishedOffsets(startOffset: 0, startedAtCommit: true)
             for segment in finished.segmentsToLoad {
                 try session.run { FinishedOffsets.encodeRead(segment: segment, of: key, into: &$0) }

@@ -63,6 +63,24 @@ import Testing
         #expect(try hash(shelf, "peal:total:{*}") == ["accepted": 3])
     }
 
+    @Test func anAppWhoseCountersAreRefusedHoldsNoOthersUp() throws {
+        let shelf = try Shelf()
+        var batch = CounterBatch(apps: ["away", "shop"], fields: ["accepted"])
+        batch.add(app: 0, field: 0, 2)
+        batch.add(app: 1, field: 0, 3)
+        batch.flush(minute: 1) { encode in
+            var command = RedisCommandBuffer()
+            encode(&command)
+            if String(decoding: command.encoded, as: UTF8.self).contains("{away}") { return false }
+            return (try? shelf.session.run(encode)) != nil
+        }
+        #expect(try hash(shelf, "peal:total:{shop}") == ["accepted": 3])
+        #expect(!batch.isEmpty)
+        try flush(&batch, shelf, minute: 1)
+        #expect(try hash(shelf, "peal:total:{away}") == ["accepted": 2])
+        #expect(try hash(shelf, "peal:total:{*}") == ["accepted": 5])
+    }
+
     @Test func appendsAnEntryOncePerInterval() throws {
         let shelf = try Shelf()
         let tick = { (interval: Int64) in

@@ -144,7 +144,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("redis://a:1,b:2/3", "database 0"), ("unix:/run/redis.sock", "over TCP"), ("redis://a,", "needs a host"),
+        ("redis://a:1,b:2/3", "database 0"), ("unix:/run/redis.sock", "over TCP"),
+        ("redis://a,", "needs a host"),
     ])
     func aClusterThatCantBeIsRefused(url: String, sentence: String) throws {
         do {

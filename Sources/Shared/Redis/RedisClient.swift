@@ -46,6 +46,11 @@ package final class RedisClient {
     /// told by ``isReady`` and ``lastFailure``.
     package var trouble: String? { cluster?.trouble }
 
+    /// The nodes of a cluster that have slots, as far as they are known; none of a single server.
+    package var nodes: [RedisEndpoint] {
+        (cluster?.nodes ?? []).compactMap { $0 }.filter(\.isListed).map(\.link.options.endpoint)
+    }
+
     /// Commands without a reply.
     package var inFlight: Int { link?.inFlight ?? cluster?.inFlight ?? 0 }
 

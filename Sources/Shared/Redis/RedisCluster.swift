@@ -176,12 +176,13 @@ final class RedisCluster {
         _ command: UnsafeRawBufferPointer, _ entry: CommandEntry, to node: RedisNode, isAsking: Bool
     ) -> RedisFailure.Code? {
         guard let index = node.index else { return .unavailable }
-        if let refusal = unsafe node.issue(command, entry, isAsking: isAsking, nowMs: loop.nowMs) {
-            return refusal
-        }
+        // Counted first: the connection may break under this very command, which then fails before it
+        // returns.
         slots[Int(entry.slot)].open += 1
         slots[Int(entry.slot)].home = Int16(truncatingIfNeeded: index)
-        return nil
+        let refusal = unsafe node.issue(command, entry, isAsking: isAsking, nowMs: loop.nowMs)
+        if refusal != nil { slots[Int(entry.slot)].open -= 1 }
+        return refusal
     }
 
     // MARK: Answers

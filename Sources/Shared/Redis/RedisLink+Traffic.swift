@@ -222,11 +222,12 @@ extension RedisLink: IOHandler {
 
     /// Gives a command whose slot lies on another node back to the cluster; true when it did.
     private func redirect(_ reply: RedisReplyView) -> Bool {
-        guard let node, unsafe RedisFailure.Code.ofErrorReply(reply.bytes) == .cluster,
+        guard let node, let first = pipeline.ring.first, first.origin != .own,
+            unsafe RedisFailure.Code.ofErrorReply(reply.bytes) == .cluster,
             let redirection = Redirection(reply.text, askedHost: node.address.host)
         else { return false }
         let command = pipeline.oldestCommand()
-        guard let entry = pipeline.takeAnswered(), entry.origin != .own else { return false }
+        guard let entry = pipeline.takeAnswered() else { return false }
         node.redirected(entry, command, redirection)
         return true
     }

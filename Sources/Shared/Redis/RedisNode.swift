@@ -65,7 +65,7 @@ final class RedisNode: RedisReplyHandler {
     }
 
     func failed(_ entry: CommandEntry, _ failure: RedisFailure) {
-        if entry.isScript, failure.code.isRefusalOfNode, let cluster {
+        if entry.isScript, failure.isRefusalOfNode, let cluster {
             refusal = failure
             restUntilMs = cluster.loop.nowMs &+ Self.restMs
         }
@@ -92,10 +92,11 @@ final class RedisNode: RedisReplyHandler {
     }
 }
 
-extension RedisFailure.Code {
+extension RedisFailure {
     /// Whether the reply says that its node can't do what any script asks of it.
     fileprivate var isRefusalOfNode: Bool {
-        switch self {
+        switch code {
+        case .cluster: message.hasPrefix("CLUSTERDOWN")
         case .outOfMemory, .misconfigured, .busy, .loading, .readOnly, .masterDown, .notPermitted: true
         default: false
         }

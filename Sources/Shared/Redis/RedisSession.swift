@@ -35,6 +35,20 @@ package final class RedisSession {
     /// Closes the connection. Commands fail from now on.
     package func close() { client.close() }
 
+    /// The options of a session with each node of a cluster that has slots; none with a single server.
+    /// - Throws: when no node answers.
+    package func nodes() throws(RedisFailure) -> [RedisClientOptions] {
+        guard client.isCluster else { return [] }
+        try command("PING")
+        return client.nodes.map { endpoint in
+            var options = client.options
+            options.clusterSeeds = []
+            options.endpoint = endpoint
+            options.scripts = []
+            return options
+        }
+    }
+
     /// Runs one command and waits for its reply; an error reply is thrown.
     @discardableResult
     package func command(_ words: [String]) throws(RedisFailure) -> RedisValue {

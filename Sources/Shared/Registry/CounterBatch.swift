@@ -57,11 +57,10 @@ package struct CounterBatch {
         minute: Int64, _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool
     ) {
         var sums = [UInt64](repeating: 0, count: fields.count)
-        var isTaken = true
         var rest: [Int] = []
+        // Also after a refusal: another app's counters may lie on another node of a cluster.
         for app in touched {
-            if isTaken { isTaken = flush(app: app, minute, &sums, issue) }
-            if isTaken { isTouched[app] = false } else { rest.append(app) }
+            if flush(app: app, minute, &sums, issue) { isTouched[app] = false } else { rest.append(app) }
         }
         touched = rest
         write(app: "*", sums, minute, issue)

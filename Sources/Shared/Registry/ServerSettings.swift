@@ -5,8 +5,34 @@ package enum ServerSettings {
     /// What should be changed, one sentence each with the command that does it; empty when all is well.
     ///
     /// A managed Redis that forbids CONFIG can't be asked, which is one of the sentences.
-    /// - Throws: when the server can't be reached.
+    /// The nodes of a cluster are asked one by one; one that is away is passed over.
+    /// - Throws: when the server, or every node of a cluster, can't be reached.
     package static func complaints(_ session: RedisSession) throws(RedisFailure) -> [String] {
+        let nodes = try session.nodes()
+        if nodes.isEmpty { return try complaintsOfServer(session) }
+        var found: [String] = []
+        for node in nodes {
+            do throws(RedisFailure) {
+                let own = try RedisSession(options: node)
+                defer { own.close() }
+                let complaints = try complaintsOfServer(own) + complaintsOfNode(own)
+                found += complaints.map { "\(node.endpoint): \($0)" }
+            } catch {
+                continue
+            }
+        }
+        return found
+    }
+
+    private static func complaintsOfNode(_ session: RedisSession) throws(RedisFailure) -> [String] {
+        // Who may not ask has been told so already.
+        guard (try? setting("cluster-require-full-coverage", session)) == "yes" else { return [] }
+        return [
+            "the loss of one node stops the whole Redis Cluster: CONFIG SET cluster-require-full-coverage no"
+        ]
+    }
+
+    private static func complaintsOfServer(_ session: RedisSession) throws(RedisFailure) -> [String] {
         var found: [String] = []
         do throws(RedisFailure) {
             let policy = try setting("maxmemory-policy", session)
