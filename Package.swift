@@ -194,7 +194,8 @@ let package = Package(
                 "WorkerKit", "RetryKit", "SimulatorKit", "HTTPClient", "Kafka", "Redis", "Registry",
                 "Configuration",
                 "Decisions",
-                "Jobs", "Rendering", "Providers", "Security", "Core", "EventLoop", "Logging", "Services", "TestSupport",
+                "Jobs", "Rendering", "Providers", "Security", "Core", "EventLoop", "Logging",
+                "Services", "TestSupport",
             ]),
         tests(
             "PealTests",

@@ -14,6 +14,8 @@ struct Diversion {
     private var waiting: [ParkedCommand] = []
     /// How many of `waiting` are gone.
     private var head = 0
+    /// Nothing goes out before this time of the loop's clock: the nodes don't agree yet.
+    var restUntilMs: UInt64 = 0
 
     var isEmpty: Bool { returned.isEmpty && head == waiting.count }
 

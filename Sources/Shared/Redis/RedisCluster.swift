@@ -33,6 +33,8 @@ final class RedisCluster {
     }
 
     static let tickMs: UInt64 = 100
+    /// How often a command is sent on at once; after that, with a pause, until the nodes agree.
+    private static let quickHops: UInt8 = 4
 
     let options: RedisClientOptions
     let loop: EventLoop
@@ -227,15 +229,23 @@ final class RedisCluster {
             slots[Int(entry.slot)].owner = Int16(truncatingIfNeeded: node)
             wantsMap = true
         }
-        if entry.hops > 16 {
+        if entry.hops > hopsMax {
             fail(entry, RedisFailure(.cluster, "the nodes send slot \(entry.slot) from one to the other"))
         } else {
             parkedBytes += command.count
             diversions[entry.slot, default: Diversion()].giveBack(
                 ParkedCommand(entry: entry, bytes: command, askedNode: redirection.isAsk ? node : nil))
+            if entry.hops > Self.quickHops {
+                diversions[entry.slot]?.restUntilMs = loop.nowMs &+ Self.tickMs
+            }
         }
         release(entry.slot)
         if former != entry.slot { release(former) }
+    }
+
+    /// As many as fit into a command's deadline.
+    private var hopsMax: UInt8 {
+        UInt8(clamping: min(250, UInt64(Self.quickHops) + max(1, options.timeoutMs / Self.tickMs)))
     }
 
     // MARK: What waits
@@ -245,6 +255,7 @@ final class RedisCluster {
     func release(_ slot: UInt16) {
         guard !diversions.isEmpty, diversions[slot] != nil else { return }
         guard slots[Int(slot)].open == 0 || slot == KeySlot.any else { return }
+        guard diversions[slot]?.restUntilMs ?? 0 <= loop.nowMs else { return }
         diversions[slot]?.settle()
         while let command = diversions[slot]?.first {
             let target: Target
@@ -330,6 +341,7 @@ extension RedisCluster: TimerHandler {
         guard !isClosed else { return }
         tickTimer = loop.schedule(afterMs: Self.tickMs, tag: 0, handler: self)
         failOverdue()
+        releaseAll()
         if !isClosed { lookAfterMap() }
     }
 }

@@ -35,7 +35,7 @@ extension Shard {
     func askForLateToken(_ index: Int32) {
         jobs[index].stage = .admitting
         jobs[index].round &+= 1
-        if askForLate(index) != nil { hold(index) }
+        if askForLate(index) != nil { holdForRedis(index) }
     }
 
     /// Takes the answer. A job that names its token goes on; another waits for its admission.
