@@ -166,6 +166,44 @@ import Testing
         #expect(rig.loop.runUntil { rig.client.trouble == nil })
     }
 
+    @Test func aClusterThatWasAwayAsAWholeIsFoundAgain() throws {
+        let cluster = try RedisClusterServers(persistence: .appendOnly)
+        let rig = try readyRig(cluster)
+        rig.insist("SET", "k", "kept")
+        for node in cluster.nodes { node.kill() }
+        #expect(rig.loop.runUntil { !rig.client.isReady })
+        #expect(rig.issue("GET", "k") == .unavailable)
+        #expect(rig.issue("PING") == .unavailable)
+        #expect(rig.client.inFlight == 0)
+        for node in cluster.nodes { try node.start() }
+        #expect(rig.loop.runUntil(withinMs: 30_000) { rig.client.isReady })
+        rig.insist("GET", "k")
+        #expect(rig.recorder.answers.last?.value.text == "kept")
+    }
+
+    @Test func holdsTheCommandsOfANodeUntilItIsConnectedAgain() throws {
+        let cluster = try RedisClusterServers()
+        var options = cluster.options
+        options.whenDisconnected = .hold
+        options.timeoutMs = 20_000
+        options.backoffFirstMs = 300
+        options.backoffLastMs = 300
+        let rig = try ClientRig(options)
+        let held = key(on: 1, of: cluster)
+        // Before anything is known of the cluster.
+        #expect(rig.issue("RPUSH", held, "0") == nil)
+        #expect(rig.issue("PING", value: 9) == nil)
+        rig.answers(2)
+        try cluster.nodes[1].session().command("CLIENT", "KILL", "TYPE", "normal")
+        #expect(rig.loop.runUntil { !rig.recorder.disconnects.isEmpty })
+        for value in 1...20 { #expect(rig.issue("RPUSH", held, "\(value)", value: UInt64(value)) == nil) }
+        #expect(rig.client.inFlight == 20)
+        rig.answers(22)
+        #expect(rig.recorder.answers.allSatisfy { $0.code == nil })
+        #expect(rig.recorder.answers.dropFirst(2).map(\.tag.value) == Array(1...20))
+        #expect(rig.client.bufferedBytes == 0)
+    }
+
     @Test func aHungNodeFailsOnlyWhatItOwes() throws {
         let cluster = try RedisClusterServers()
         var options = cluster.options

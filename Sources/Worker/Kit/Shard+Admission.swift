@@ -247,7 +247,8 @@ extension Shard: RedisReplyHandler {
     func redisConnected() { logger.info("redis.connected", "Redis is connected.") }
 
     func redisDisconnected(_ failure: RedisFailure) {
-        logger.warning("redis.disconnected", "Redis is away; jobs are held. \(failure.message)")
+        let who = redis?.isReady == true ? "A Redis node is away; its jobs" : "Redis is away; jobs"
+        logger.warning("redis.disconnected", "\(who) are held. \(failure.message)")
     }
 
     private func admitted(_ index: Int32, _ reply: borrowing RedisReplyView) {
