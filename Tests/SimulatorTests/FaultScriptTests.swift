@@ -198,4 +198,31 @@ struct StreamLimitTests {
         #expect(step("fa11fa11400000000000") < 0)
         #expect(step("aa01") == 1000)
     }
+
+    @Test("A connection that gathers errors is closed after its share, and the streams need their successes")
+    func punishment() throws {
+        var settings = SimulatorSettings()
+        settings.shrinksOnErrors = true
+        settings.successesToRecover = 2
+        settings.errorsPerConnection = 3
+        let fixture = try RuleFixture(settings)
+        var draft = try fixture.draft()
+        func step(_ path: String) -> Answer {
+            draft.path = "/3/device/" + path
+            let answer = fixture.answer(draft)
+            if answer.streamsMax >= 0 { fixture.apns.streamsMax = UInt32(answer.streamsMax) }
+            return answer
+        }
+        #expect(step("aa01").streamsMax == 1000)
+        #expect(step("fa11fa11400000000000").streamsMax == 1)
+        #expect(step("aa01").streamsMax < 0)
+        #expect(step("fa11fa11400000000000").action == .respond)
+        #expect(step("aa01").streamsMax < 0)
+        #expect(step("aa01").streamsMax == 1000)
+        // A 410 is not one of them.
+        #expect(step("fa11fa11410000000000").action == .respond)
+        let last = step("fa11fa11400000000000")
+        #expect(last.action == .goaway && last.status == 400)
+        #expect(last.lastStream == .this)
+    }
 }

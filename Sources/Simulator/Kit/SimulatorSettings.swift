@@ -31,6 +31,10 @@ package struct SimulatorSettings: Sendable {
     /// Whether APNs drops to one stream after an error that counts against the sender, until the next
     /// success.
     package var shrinksOnErrors = false
+    /// How many successes in a row bring the streams back.
+    package var successesToRecover: UInt32 = 1
+    /// After so many of those errors APNs closes a connection by GOAWAY; 0 for never.
+    package var errorsPerConnection: UInt32 = 0
     /// Streams that FCM allows.
     package var fcmStreamsMax: UInt32 = 100
     /// Clients of one listener at a time.

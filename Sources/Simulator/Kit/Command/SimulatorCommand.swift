@@ -29,6 +29,11 @@ package enum SimulatorCommand {
             Option("fcm-streams", .value("N"), help: "streams that FCM allows (100)"),
             Option("shrink-on-errors", help: "APNs drops to one stream after an error, as the real one may"),
             Option(
+                "successes-to-recover", .value("N"),
+                help: "successes in a row that bring the streams back (1)"),
+            Option(
+                "errors-per-connection", .value("N"), help: "APNs closes a connection after so many (never)"),
+            Option(
                 "count-updates-per-key", help: "judge provider token updates over all connections of a key"),
             Option("known-tokens-only", help: "refuse device tokens that were not listed"),
             Option("job-key", .values("NAME"), help: "payload member that holds the job id (peal_job)."),
@@ -62,6 +67,10 @@ package enum SimulatorCommand {
         settings.fcmStreamsMax = UInt32(
             clamping: try arguments.integer("fcm-streams", in: 1...100_000) ?? 100)
         settings.shrinksOnErrors = arguments.flag("shrink-on-errors")
+        settings.successesToRecover = UInt32(
+            clamping: try arguments.integer("successes-to-recover", in: 1...1_000_000) ?? 1)
+        settings.errorsPerConnection = UInt32(
+            clamping: try arguments.integer("errors-per-connection", in: 1...1_000_000) ?? 0)
         settings.tokenUpdateScope = arguments.flag("count-updates-per-key") ? .key : .connection
         settings.refusesUnknownTokens = arguments.flag("known-tokens-only")
         if !arguments.all("job-key").isEmpty { settings.jobMarkers = arguments.all("job-key") }

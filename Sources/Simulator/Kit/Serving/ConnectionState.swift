@@ -11,6 +11,9 @@ final class ConnectionState {
     /// Whether a valid provider token was seen, and whether the stream limit was raised for it.
     var isTrusted = false
     var isRaised = false
+    /// The errors so far that count against the sender, and the successes that are missing since the last.
+    var errors: UInt32 = 0
+    var successesOwed: UInt32 = 0
     /// The project in the path of the last FCM request, for the names of its answers.
     var project: [UInt8] = []
     /// Set once a GOAWAY went out: streams above it are not processed.

@@ -147,16 +147,35 @@ final class Judge {
             if connection.isTrusted, !connection.isRaised {
                 connection.isRaised = true
                 answer.streamsMax = Int32(clamping: settings.apnsStreamsMax)
-            } else if settings.shrinksOnErrors {
-                let counts = answer.status >= 400 && answer.status < 500 && answer.status != 410
-                if counts, connection.streamsMax > 1 {
-                    answer.streamsMax = 1
-                } else if answer.isAccepted, connection.streamsMax < settings.apnsStreamsMax {
-                    answer.streamsMax = Int32(clamping: settings.apnsStreamsMax)
-                }
+            } else {
+                punish(connection, answer: &answer)
             }
         }
         if answer.streamsMax == Int32(clamping: connection.streamsMax) { answer.streamsMax = -1 }
+    }
+
+    /// What an error does to its connection, as Apple's words have it: fewer streams, and after many the end.
+    private func punish(_ connection: ConnectionState, answer: inout Answer) {
+        let counts = answer.status >= 400 && answer.status < 500 && answer.status != 410
+        if counts {
+            connection.errors += 1
+            if settings.errorsPerConnection > 0, connection.errors == settings.errorsPerConnection,
+                answer.action == .respond
+            {
+                answer.action = .goaway
+                answer.lastStream = .this
+            }
+        }
+        guard settings.shrinksOnErrors else { return }
+        if counts {
+            connection.successesOwed = settings.successesToRecover
+            if connection.streamsMax > 1 { answer.streamsMax = 1 }
+        } else if answer.isAccepted, connection.streamsMax < settings.apnsStreamsMax {
+            connection.successesOwed -= min(1, connection.successesOwed)
+            if connection.successesOwed == 0 {
+                answer.streamsMax = Int32(clamping: settings.apnsStreamsMax)
+            }
+        }
     }
 
     // MARK: - APNs
