@@ -54,6 +54,7 @@ final class ChaosScript {
         var limits = PoolFaultTests.quick()
         limits.connectionsMax = 3
         limits.growAfterMs = 1
+        limits.connectEveryMs = 0
         limits.failWaitingAfterConnects = 1_000
         let rig = try Rig(options: options, limits: limits)
         defer { rig.end() }

@@ -10,6 +10,10 @@ import Testing
     static func machine(_ state: Machine.State) -> Machine {
         var machine = Machine(nowMs: 0, streamsMax: 1_000, timing: timing)
         if state == .connecting { return machine }
+        if state == .tunnelling {
+            _ = machine.connected(toProxy: true)
+            return machine
+        }
         _ = machine.connected()
         if state == .handshaking { return machine }
         _ = machine.handshakeDone()
@@ -24,7 +28,7 @@ import Testing
     }
 
     static let states: [Machine.State] = [
-        .connecting, .handshaking, .awaitingSettings, .open, .draining, .closed,
+        .connecting, .tunnelling, .handshaking, .awaitingSettings, .open, .draining, .closed,
     ]
 
     struct Row: Sendable {
@@ -38,49 +42,75 @@ import Testing
         Row(
             input: "connected", apply: { $0.connected() },
             expected: [
-                (.startHandshake, .handshaking), (.none, .handshaking), (.none, .awaitingSettings),
+                (.startHandshake, .handshaking), (.none, .tunnelling), (.none, .handshaking),
+                (.none, .awaitingSettings),
                 (.none, .open), (.none, .draining), (.none, .closed),
+            ]),
+        Row(
+            input: "connected to a proxy", apply: { $0.connected(toProxy: true) },
+            expected: [
+                (.startTunnel, .tunnelling), (.none, .tunnelling), (.none, .handshaking),
+                (.none, .awaitingSettings), (.none, .open), (.none, .draining), (.none, .closed),
+            ]),
+        Row(
+            input: "tunnelled", apply: { $0.tunnelled() },
+            expected: [
+                (.none, .connecting), (.startHandshake, .handshaking), (.none, .handshaking),
+                (.none, .awaitingSettings), (.none, .open), (.none, .draining), (.none, .closed),
+            ]),
+        Row(
+            input: "about to send after a silence", apply: { $0.aboutToSend(nowMs: 1_000) },
+            expected: [
+                (.none, .connecting), (.none, .tunnelling), (.none, .handshaking),
+                (.none, .awaitingSettings), (.sendPing, .open), (.none, .draining), (.none, .closed),
             ]),
         Row(
             input: "handshakeDone", apply: { $0.handshakeDone() },
             expected: [
-                (.none, .connecting), (.startSession, .awaitingSettings), (.none, .awaitingSettings),
+                (.none, .connecting), (.none, .tunnelling), (.startSession, .awaitingSettings),
+                (.none, .awaitingSettings),
                 (.none, .open), (.none, .draining), (.none, .closed),
             ]),
         Row(
             input: "settings", apply: { $0.settings(streamLimit: 5) },
             expected: [
-                (.none, .connecting), (.none, .handshaking), (.becameUsable, .open), (.none, .open),
+                (.none, .connecting), (.none, .tunnelling), (.none, .handshaking), (.becameUsable, .open),
+                (.none, .open),
                 (.none, .draining), (.none, .closed),
             ]),
         Row(
             input: "retire", apply: { $0.retire(.goAway, nowMs: 0) },
             expected: [
-                (.close(.goAway), .closed), (.close(.goAway), .closed), (.retire(.goAway), .draining),
+                (.close(.goAway), .closed), (.close(.goAway), .closed), (.close(.goAway), .closed),
+                (.retire(.goAway), .draining),
                 (.retire(.goAway), .draining), (.none, .draining), (.none, .closed),
             ]),
         Row(
             input: "requestTimedOut", apply: { $0.requestTimedOut(nowMs: 1_000) },
             expected: [
-                (.none, .connecting), (.none, .handshaking), (.none, .awaitingSettings), (.sendPing, .open),
+                (.none, .connecting), (.none, .tunnelling), (.none, .handshaking), (.none, .awaitingSettings),
+                (.sendPing, .open),
                 (.sendPing, .draining), (.none, .closed),
             ]),
         Row(
             input: "tick before any deadline", apply: { $0.tick(nowMs: 99) },
             expected: [
-                (.none, .connecting), (.none, .handshaking), (.none, .awaitingSettings), (.none, .open),
+                (.none, .connecting), (.none, .tunnelling), (.none, .handshaking), (.none, .awaitingSettings),
+                (.none, .open),
                 (.none, .draining), (.none, .closed),
             ]),
         Row(
             input: "tick after the connect deadline", apply: { $0.tick(nowMs: 100) },
             expected: [
                 (.close(.connectTimedOut), .closed), (.close(.connectTimedOut), .closed),
+                (.close(.connectTimedOut), .closed),
                 (.close(.connectTimedOut), .closed), (.none, .open), (.none, .draining), (.none, .closed),
             ]),
         Row(
             input: "tick after a long silence", apply: { $0.tick(nowMs: 1_000) },
             expected: [
                 (.close(.connectTimedOut), .closed), (.close(.connectTimedOut), .closed),
+                (.close(.connectTimedOut), .closed),
                 (.close(.connectTimedOut), .closed), (.sendPing, .open), (.close(.drainTimedOut), .closed),
                 (.none, .closed),
             ]),
@@ -91,7 +121,8 @@ import Testing
                 return $0.tick(nowMs: 50)
             },
             expected: [
-                (.none, .connecting), (.none, .handshaking), (.none, .awaitingSettings), (.none, .open),
+                (.none, .connecting), (.none, .tunnelling), (.none, .handshaking), (.none, .awaitingSettings),
+                (.none, .open),
                 (.close(.drained), .closed), (.none, .closed),
             ]),
         Row(
@@ -152,6 +183,46 @@ import Testing
         _ = machine.requestTimedOut(nowMs: 12)
         #expect(machine.state == .open)
         #expect(machine.requestTimedOut(nowMs: 12) == .close(.unresponsive))
+    }
+
+    @Test func aQuietConnectionHasAPingPolicyOfItsOwn() {
+        var timing = Self.timing
+        timing.pingQuietMs = 5_000
+        var machine = Machine(nowMs: 0, streamsMax: 10, timing: timing)
+        _ = machine.connected()
+        _ = machine.handshakeDone()
+        _ = machine.settings(streamLimit: 10)
+        #expect(machine.tick(nowMs: 4_999) == .none)
+        var busy = machine
+        busy.opened()
+        #expect(busy.tick(nowMs: 1_000) == .sendPing)
+        #expect(machine.tick(nowMs: 5_000) == .sendPing)
+        timing.pingQuietMs = 0
+        var never = Machine(nowMs: 0, streamsMax: 10, timing: timing)
+        _ = never.connected()
+        _ = never.handshakeDone()
+        _ = never.settings(streamLimit: 10)
+        #expect(never.tick(nowMs: 1_000_000) == .none)
+        #expect(never.aboutToSend(nowMs: 1_000_000) == .sendPing)
+        #expect(never.aboutToSend(nowMs: 1_000_000) == .none)
+    }
+
+    @Test func aGatedConnectionSendsOneRequestUntilAnAnswerSpeaksForTheCredential() {
+        var machine = Machine(nowMs: 0, streamsMax: 1_000, timing: Self.timing, isGated: true)
+        _ = machine.connected()
+        _ = machine.handshakeDone()
+        #expect(machine.capacity == 0)
+        _ = machine.settings(streamLimit: 100)
+        #expect(machine.capacity == 1)
+        machine.opened()
+        #expect(machine.capacity == 0)
+        machine.streamsClosed(1)
+        for status: UInt16 in [401, 403, 500, 503] {
+            machine.answered(status: status)
+            #expect(machine.capacity == 1, "status \(status)")
+        }
+        machine.answered(status: 400)
+        #expect(machine.capacity == 100)
     }
 
     @Test func aPolicyWithoutPingsSendsNone() {

@@ -61,6 +61,7 @@ import Testing
         options.maxConcurrentStreams = 100
         var limits = PoolLimits()
         limits.connectionsMax = 1
+        limits.shrunkMs = 60_000
         let rig = try Rig(options: options, limits: limits)
         defer { rig.end() }
         rig.scripted.handler = ScriptedServer.hold

@@ -13,6 +13,7 @@ import Testing
         limits.backoffFirstMs = 5
         limits.backoffMaxMs = 20
         limits.connectionsMax = 1
+        limits.connectEveryMs = 0
         return limits
     }
 

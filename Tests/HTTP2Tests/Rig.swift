@@ -74,6 +74,7 @@ final class Outcomes: ResponseSink {
     var failures: [UInt64: TransportFailure] = [:]
     var repeated = 0
     var onOutcome: (UInt64) -> Void = { _ in }
+    var onResponse: (ResponseView) -> Void = { _ in }
 
     var count: Int { answers.count + failures.count }
 
@@ -82,6 +83,7 @@ final class Outcomes: ResponseSink {
         answers[tag] = Answer(
             status: response.status, id: ScriptedServer.text(response.apnsID), body: Array(response.body),
             bodyWasCut: response.bodyWasCut, retryAfter: ScriptedServer.text(response.retryAfter))
+        onResponse(response)
         onOutcome(tag)
     }
 
@@ -138,6 +140,7 @@ final class Rig {
         server.close()
         // The scripts often hold the rig.
         outcomes.onOutcome = { _ in }
+        outcomes.onResponse = { _ in }
         scripted.handler = ScriptedServer.accept
         scripted.held = []
     }

@@ -1,8 +1,8 @@
 /// The life of one client connection as a pure value: no socket, no clock.
 ///
 /// ```
-///   connecting -> handshaking -> awaitingSettings -> open -> draining -> closed
-///        \______________\_______________\______________\________/
+///   connecting -> [tunnelling ->] handshaking -> awaitingSettings -> open -> draining -> closed
+///        \______________\______________\_______________\______________\________/
 ///                      any failure or passed deadline: closed
 /// ```
 ///
@@ -16,6 +16,8 @@ struct ConnectionMachine {
         /// Silence after which a PING asks whether the peer is still there, and the least time between PINGs.
         /// 0: never.
         var pingIdleMs: UInt64 = 60_000
+        /// The same while no request is in flight; nil for the same time, 0 for never.
+        var pingQuietMs: UInt64?
         /// How long a PING may stay unanswered.
         var pingTimeoutMs: UInt64 = 10_000
         /// How long requests in flight may take to finish once no new ones are sent.
@@ -25,6 +27,8 @@ struct ConnectionMachine {
     enum State: Equatable {
         /// The TCP handshake is under way.
         case connecting
+        /// A proxy has been asked for a tunnel.
+        case tunnelling
         /// The TLS handshake is under way.
         case handshaking
         /// The server's first SETTINGS are due.
@@ -41,10 +45,14 @@ struct ConnectionMachine {
     enum Reason: String, Equatable, CaseIterable {
         case connectTimedOut, pingTimedOut, drainTimedOut, drained, goAway, idsUsedUp, idle, unresponsive
         case poolClosed, failed
+        /// It is old; or its stream limit fell and stayed low; or most requests on it fail; or the caller
+        /// wants it no more.
+        case aged, shrunk, faulty, unwanted
     }
 
     enum Action: Equatable {
         case none
+        case startTunnel
         case startHandshake
         case startSession
         /// The connection takes requests from now on.
@@ -65,14 +73,19 @@ struct ConnectionMachine {
     /// The peer's limit, cut to ours.
     private(set) var streamLimit = 0
     let streamsMax: Int
+    /// Whether one request alone asks whether the credential is good before others follow.
+    let isGated: Bool
+    /// Whether a request was answered in a way that only a good credential gets.
+    private(set) var isProven = false
     private var deadlineMs: UInt64
     private var lastReceivedMs: UInt64
     private var lastPingMs: UInt64
     private var awaitsPing = false
     private var silentTimeouts = 0
 
-    init(nowMs: UInt64, streamsMax: Int, timing: Timing) {
+    init(nowMs: UInt64, streamsMax: Int, timing: Timing, isGated: Bool = false) {
         self.timing = timing
+        self.isGated = isGated
         self.streamsMax = streamsMax
         deadlineMs = nowMs &+ timing.connectMs
         lastReceivedMs = nowMs
@@ -80,12 +93,22 @@ struct ConnectionMachine {
     }
 
     /// How many more requests may be sent now.
-    var capacity: Int { state == .open ? max(0, streamLimit - inFlight) : 0 }
+    var capacity: Int {
+        guard state == .open else { return 0 }
+        return max(0, (isGated && !isProven ? min(1, streamLimit) : streamLimit) - inFlight)
+    }
 
     // MARK: Inputs
 
-    mutating func connected() -> Action {
+    mutating func connected(toProxy: Bool = false) -> Action {
         guard state == .connecting else { return .none }
+        state = toProxy ? .tunnelling : .handshaking
+        return toProxy ? .startTunnel : .startHandshake
+    }
+
+    /// The proxy has opened the tunnel.
+    mutating func tunnelled() -> Action {
+        guard state == .tunnelling else { return .none }
         state = .handshaking
         return .startHandshake
     }
@@ -105,7 +128,7 @@ struct ConnectionMachine {
         case .open, .draining:
             streamLimit = min(Int(limit), streamsMax)
             return .none
-        case .connecting, .handshaking, .closed:
+        case .connecting, .tunnelling, .handshaking, .closed:
             return .none
         }
     }
@@ -119,6 +142,20 @@ struct ConnectionMachine {
 
     mutating func opened() { inFlight += 1 }
 
+    /// Notes an answer's status: 401, 403 and server errors say nothing good of the credential.
+    mutating func answered(status: UInt16) {
+        if status < 500, status != 401, status != 403 { isProven = true }
+    }
+
+    /// Requests are about to be sent. After a silence the connection may be dead without a sign, so a PING
+    /// goes with the first of them: it fails long before their deadlines do.
+    mutating func aboutToSend(nowMs: UInt64) -> Action {
+        guard state == .open, inFlight == 0, nowMs >= lastReceivedMs &+ timing.pingIdleMs else {
+            return .none
+        }
+        return askIfAlive(nowMs: nowMs)
+    }
+
     mutating func streamsClosed(_ count: Int) { inFlight = max(0, inFlight - count) }
 
     /// Asks for no more requests to be sent, for example because of GOAWAY.
@@ -128,7 +165,7 @@ struct ConnectionMachine {
             state = .draining
             deadlineMs = nowMs &+ timing.drainMs
             return .retire(reason)
-        case .connecting, .handshaking:
+        case .connecting, .tunnelling, .handshaking:
             state = .closed
             return .close(reason)
         case .draining, .closed:
@@ -150,7 +187,7 @@ struct ConnectionMachine {
     /// Time has passed, or streams have ended.
     mutating func tick(nowMs: UInt64) -> Action {
         switch state {
-        case .connecting, .handshaking, .awaitingSettings:
+        case .connecting, .tunnelling, .handshaking, .awaitingSettings:
             guard nowMs >= deadlineMs else { return .none }
             state = .closed
             return .close(.connectTimedOut)
@@ -180,7 +217,8 @@ struct ConnectionMachine {
             state = .closed
             return .close(.pingTimedOut)
         }
-        guard nowMs >= lastReceivedMs &+ timing.pingIdleMs else { return .none }
+        let silenceMs = inFlight > 0 ? timing.pingIdleMs : timing.pingQuietMs ?? timing.pingIdleMs
+        guard silenceMs > 0, nowMs >= lastReceivedMs &+ silenceMs else { return .none }
         return askIfAlive(nowMs: nowMs)
     }
 
@@ -191,5 +229,27 @@ struct ConnectionMachine {
         awaitsPing = true
         lastPingMs = nowMs
         return .sendPing
+    }
+}
+
+extension ConnectionMachine.Reason {
+    /// The name in metrics.
+    var label: String {
+        switch self {
+        case .connectTimedOut: "connect_timed_out"
+        case .pingTimedOut: "ping_timed_out"
+        case .drainTimedOut: "drain_timed_out"
+        case .drained: "drained"
+        case .goAway: "goaway"
+        case .idsUsedUp: "ids_used_up"
+        case .idle: "idle"
+        case .unresponsive: "unresponsive"
+        case .poolClosed: "pool_closed"
+        case .failed: "failed"
+        case .aged: "aged"
+        case .shrunk: "shrunk"
+        case .faulty: "faulty"
+        case .unwanted: "unwanted"
+        }
     }
 }

@@ -9,6 +9,11 @@ internal import Security
 final class HTTP2Connection: IOHandler {
     let number: UInt32
     private(set) var machine: ConnectionMachine
+    private(set) var health = ConnectionHealth()
+    /// When it should make room for a fresh one.
+    private let ageEndMs: UInt64
+    /// Whether it takes no more requests and was counted as such.
+    private(set) var wasRetired = false
     /// Debug data of the server's GOAWAY.
     private(set) var goAwayReason: [UInt8] = []
     private(set) var goAwayCode: HTTP2Code?
@@ -25,8 +30,9 @@ final class HTTP2Connection: IOHandler {
     private let peer: String
     private var handling: [ClientNotes.Ended] = []
     private var hasSession = false
+    private var tunnel: ProxyTunnel
 
-    /// Starts to connect to a numeric address.
+    /// Starts to connect to a numeric address: the endpoint's or its proxy's.
     init(pool: HTTP2Pool, loop: EventLoop, number: UInt32, address: String) throws(TransportFailure) {
         self.pool = pool
         self.loop = loop
@@ -34,12 +40,17 @@ final class HTTP2Connection: IOHandler {
         startedMs = loop.nowMs
         lastUsedMs = loop.nowMs
         peer = "\(pool.endpoint.host):\(pool.endpoint.port)"
+        tunnel = ProxyTunnel(to: pool.endpoint)
         machine = ConnectionMachine(
-            nowMs: loop.nowMs, streamsMax: pool.limits.streamsMax, timing: pool.timing)
+            nowMs: loop.nowMs, streamsMax: pool.limits.streamsMax, timing: pool.timing,
+            isGated: pool.limits.provesFirst)
+        let age = pool.limits.ageMaxMs
+        ageEndMs = age > 0 ? loop.nowMs &+ age &- RandomSource.seed() % (age / 10 + 1) : .max
         session = try HTTP2ClientSession(slab: pool.slab, connection: number)
         do {
             let tls = try TLSConnection(client: pool.context, serverName: pool.endpoint.serverName)
-            let descriptor = try Socket.connect(host: address, port: pool.endpoint.port)
+            let port = pool.endpoint.proxy?.port ?? pool.endpoint.port
+            let descriptor = try Socket.connect(host: address, port: port)
             stream = TLSStream(loop: loop, descriptor: descriptor, tls: tls)
         } catch let error as SecurityFailure {
             throw TransportFailure(.connectFailed, error.message)
@@ -76,9 +87,21 @@ final class HTTP2Connection: IOHandler {
 
     func beginBurst() { stream.beginBurst() }
 
+    /// Requests are about to be submitted.
+    func aboutToSend() { perform(machine.aboutToSend(nowMs: loop.nowMs)) }
+
+    /// Why it should be replaced; nil when it need not be.
+    func complaint(requestsWait: Bool) -> ConnectionMachine.Reason? {
+        guard machine.state == .open else { return nil }
+        if loop.nowMs >= ageEndMs { return .aged }
+        return health.complaint(
+            nowMs: loop.nowMs, shrunkMs: pool.limits.shrunkMs, requestsWait: requestsWait)
+    }
+
     /// A request in flight here ran into its deadline: reset its stream.
     func timedOut(_ streamID: Int32) {
         session.cancel(streamID)
+        health.failed()
         pool.markDirty(self)
         perform(machine.requestTimedOut(nowMs: loop.nowMs))
     }
@@ -101,14 +124,16 @@ final class HTTP2Connection: IOHandler {
             guard events.contains(.writable) || events.contains(.hangup) else { return }
             let result = Socket.connectResult(stream.descriptor)
             guard result == 0 else {
-                return fail(SystemFailure(errno: result, doing: "connect to \(peer)").description)
+                let target = pool.endpoint.proxy.map { "the proxy \($0.host):\($0.port)" } ?? peer
+                return fail(SystemFailure(errno: result, doing: "connect to \(target)").description)
             }
-            perform(machine.connected())
+            perform(machine.connected(toProxy: pool.endpoint.proxy != nil))
         } else if events.contains(.writable) {
             if let failure = stream.transmit() { return fail(failure) }
             pool.markDirty(self)
         }
         guard machine.state != .closed, events.contains(.readable) || events.contains(.hangup) else { return }
+        if machine.state == .tunnelling { return continueTunnel() }
         let filled = stream.fill()
         if machine.state == .handshaking { continueHandshake() }
         if machine.state == .connecting || machine.state == .handshaking || machine.state == .closed {
@@ -136,6 +161,37 @@ final class HTTP2Connection: IOHandler {
         }
     }
 
+    /// Asks the proxy for a tunnel. The request fits into the empty buffer of a new socket.
+    private func startTunnel() {
+        guard let proxy = pool.endpoint.proxy else { return }
+        let request = tunnel.request(proxy)
+        let sent = unsafe request.withUnsafeBytes { unsafe Socket.send(stream.descriptor, $0) }
+        guard sent == request.count else {
+            return fail("the proxy \(proxy.host):\(proxy.port) took no request")
+        }
+        // Nothing more to write for now.
+        if let failure = stream.transmit() { return fail(failure) }
+    }
+
+    private func continueTunnel() {
+        let name = pool.endpoint.proxy.map { "the proxy \($0.host):\($0.port)" } ?? "the proxy"
+        let received = unsafe withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { room in
+            let count = unsafe Socket.recv(stream.descriptor, into: room)
+            let progress = unsafe tunnel.receive(room.prefix(max(0, count)))
+            return (count: count, progress: progress)
+        }
+        if received.count == 0 { return fail("\(name) closed the connection before there was a tunnel") }
+        if received.count < 0 {
+            guard Socket.wouldBlock(received.count) else { return fail("\(name) reset the connection") }
+            return
+        }
+        switch received.progress {
+        case .wantsMore: break
+        case .open: perform(machine.tunnelled())
+        case .refused(let why, let isFinal): fail("\(name): \(why)", isTrust: isFinal)
+        }
+    }
+
     private func continueHandshake() {
         do {
             let isDone = try stream.tls.handshake()
@@ -159,6 +215,7 @@ final class HTTP2Connection: IOHandler {
         if unsafe notes.pointee.settingsChanged {
             unsafe notes.pointee.settingsChanged = false
             perform(machine.settings(streamLimit: session.streamLimit))
+            health.limited(to: machine.streamLimit, nowMs: loop.nowMs)
         }
         if unsafe notes.pointee.pingAcks > 0 {
             unsafe notes.pointee.pingAcks = 0
@@ -173,6 +230,7 @@ final class HTTP2Connection: IOHandler {
             goAwayReason = goAway.debugData
             goAwayCode = goAway.code
             pool.metrics.goAways &+= 1
+            pool.metrics.lastGoAway = Self.describe(goAway)
             perform(machine.retire(.goAway, nowMs: loop.nowMs))
         }
         guard unsafe !notes.pointee.ended.isEmpty else { return }
@@ -192,6 +250,9 @@ final class HTTP2Connection: IOHandler {
         if unsafe slot.pointee.isComplete, unsafe slot.pointee.status >= 200 {
             if ended.streamIsOpen { session.cancel(ended.streamID) }
             responses &+= 1
+            let status = unsafe slot.pointee.status
+            machine.answered(status: status)
+            health.answered(status: status)
             pool.responded(ended.slot, on: self)
         } else if code == .refusedStream {
             pool.unprocessed(ended.slot, on: self, "the server refused the stream before processing it")
@@ -199,6 +260,7 @@ final class HTTP2Connection: IOHandler {
             pool.unprocessed(ended.slot, on: self, "the stream ended with \(code) before it was sent")
         } else {
             pool.metrics.resets &+= 1
+            health.failed()
             pool.failed(
                 ended.slot, TransportFailure(.ambiguous, "the stream was reset with \(code)"))
         }
@@ -228,6 +290,7 @@ final class HTTP2Connection: IOHandler {
     private func perform(_ action: ConnectionMachine.Action) {
         switch action {
         case .none: break
+        case .startTunnel: startTunnel()
         case .startHandshake: continueHandshake()
         case .startSession:
             hasSession = true
@@ -237,7 +300,9 @@ final class HTTP2Connection: IOHandler {
             pool.metrics.pings &+= 1
             session.ping()
             pool.markDirty(self)
-        case .retire(let reason): pool.connectionRetired(self, reason)
+        case .retire(let reason):
+            wasRetired = true
+            pool.connectionRetired(self, reason)
         case .close(let reason): end(reason, "\(peer): \(Self.explain(reason))", isTrust: false)
         }
     }
@@ -270,7 +335,15 @@ final class HTTP2Connection: IOHandler {
         case .pingTimedOut: "no answer to PING"
         case .drainTimedOut: "requests were still in flight at the end of the time for draining"
         case .unresponsive: "several requests in a row timed out without a byte from the server"
-        case .drained, .goAway, .idsUsedUp, .idle, .poolClosed, .failed: reason.rawValue
+        case .drained, .goAway, .idsUsedUp, .idle, .poolClosed, .failed, .aged, .shrunk, .faulty, .unwanted:
+            reason.rawValue
         }
+    }
+
+    /// The code and, when there is one, the printable part of the debug data, for logs and metrics.
+    private static func describe(_ goAway: ClientNotes.GoAway) -> String {
+        let printable = goAway.debugData.prefix(200).filter { $0 >= 0x20 && $0 < 0x7F }
+        return printable.isEmpty
+            ? "\(goAway.code)" : "\(goAway.code): \(String(decoding: printable, as: UTF8.self))"
     }
 }

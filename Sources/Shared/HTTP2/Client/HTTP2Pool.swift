@@ -17,10 +17,10 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
     // to do.
     private static let groupMin = 8
     private static let groupMax = 32
-    private static let tickBusyMs: UInt64 = 64
+    static let tickBusyMs: UInt64 = 64
     private static let tickIdleMs: UInt64 = 1_000
     /// A connection that ends sooner without one answer counts as a failed connect.
-    private static let proofMs: UInt64 = 10_000
+    static let proofMs: UInt64 = 10_000
 
     package let endpoint: HTTP2Endpoint
     package let limits: PoolLimits
@@ -28,25 +28,27 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
     let timing: ConnectionMachine.Timing
     let slab: RequestSlab
     var metrics = PoolMetrics()
-    private let loop: EventLoop
+    let loop: EventLoop
     private var sink: (any ResponseSink)?
     private var templates = TemplateTable()
     var waiting = SlotQueue()
     private var wheel: DeadlineWheel
     private var due: [Int32] = []
     private var expired: [ExpiredRequest] = []
-    private(set) var connections: [HTTP2Connection] = []
-    private var dirty: [HTTP2Connection] = []
+    var connections: [HTTP2Connection] = []
+    var dirty: [HTTP2Connection] = []
     private var flushing: [HTTP2Connection] = []
-    private var number: UInt32 = 0
-    private var backoff: ConnectBackoff
-    private var resolver: AddressLookup
-    private var isResolving = false
-    private var starvedSinceMs: UInt64?
+    var number: UInt32 = 0
+    var backoff: ConnectBackoff
+    var resolver: AddressLookup
+    var isResolving = false
+    var starvedSinceMs: UInt64?
+    var budget: ConnectBudget
+    var replacements: ConnectBudget
     private var timer: TimerID?
     private var timerDueMs: UInt64 = 0
-    private var drainDeadlineMs: UInt64?
-    private var isClosed = false
+    var drainDeadlineMs: UInt64?
+    var isClosed = false
     // 1 while the sink reads an answer whose slot is still held; the slab has one slot more for that moment.
     private var finishing = 0
 
@@ -62,7 +64,11 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
         self.sink = sink
         timing = ConnectionMachine.Timing(
             connectMs: limits.connectMs, pingIdleMs: limits.pingIdleMs,
-            pingTimeoutMs: limits.pingTimeoutMs, drainMs: limits.drainMs)
+            pingQuietMs: limits.pingQuietMs, pingTimeoutMs: limits.pingTimeoutMs, drainMs: limits.drainMs)
+        budget = ConnectBudget(
+            burst: limits.connectBurst, everyMs: limits.connectEveryMs, nowMs: loop.nowMs)
+        replacements = ConnectBudget(
+            burst: limits.replaceBurst, everyMs: limits.replaceEveryMs, nowMs: loop.nowMs)
         slab = RequestSlab(capacity: max(1, min(limits.requestsMax, 1 << 20)) + 1)
         wheel = DeadlineWheel(nowMs: loop.nowMs)
         backoff = ConnectBackoff(firstMs: limits.backoffFirstMs, maxMs: limits.backoffMaxMs)
@@ -132,7 +138,7 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
         let open = connections
         connections = []
         for connection in open {
-            retireCounters(of: connection)
+            keepCounters(of: connection)
             connection.shut()
         }
         while waiting.popFirst(slab) != nil {}
@@ -194,75 +200,6 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
         waiting.prepend(index, slab)
     }
 
-    // MARK: Connections, called by connections
-
-    func markDirty(_ connection: HTTP2Connection) {
-        guard !connection.isListed else { return }
-        connection.isListed = true
-        dirty.append(connection)
-    }
-
-    func connectionBecameUsable(_ connection: HTTP2Connection) {
-        metrics.connects &+= 1
-        starvedSinceMs = nil
-    }
-
-    func connectionRetired(_ connection: HTTP2Connection, _ reason: ConnectionMachine.Reason) {
-        armTimer(0)
-    }
-
-    func connectionEnded(
-        _ connection: HTTP2Connection, _ reason: ConnectionMachine.Reason, _ message: String, isTrust: Bool
-    ) {
-        guard !isClosed else { return }
-        connections.removeAll { $0 === connection }
-        retireCounters(of: connection)
-        let isOrderly = reason == .drained || reason == .idle
-        let provedItself = connection.responses > 0 || loop.nowMs &- connection.startedMs >= Self.proofMs
-        if !isOrderly { metrics.lastFailure = message }
-        if reason == .pingTimedOut { metrics.pingTimeouts &+= 1 }
-        if connection.machine.streamLimit > 0 && !isOrderly { metrics.lost &+= 1 }
-        let isUnwelcome = connection.goAwayCode == .enhanceYourCalm
-        if isUnwelcome || (!provedItself && (!isOrderly || connection.goAwayCode != nil)) {
-            connectFailed(message, isTrust, connection.goAwayReason)
-        }
-        fail(requestsOf: connection, message)
-        armTimer(0)
-    }
-
-    private func connectFailed(_ message: String, _ isTrust: Bool, _ goAwayReason: [UInt8] = []) {
-        metrics.connectFailures &+= 1
-        metrics.lastFailure = message
-        backoff.failed(nowMs: loop.nowMs, random: RandomSource.seed())
-        let hasOpen = connections.contains { $0.machine.state == .open }
-        guard !hasOpen, isTrust || backoff.failures >= limits.failWaitingAfterConnects else { return }
-        while let index = waiting.popFirst(slab) {
-            failed(index, TransportFailure(.connectFailed, message, goAwayReason: goAwayReason))
-        }
-    }
-
-    private func fail(requestsOf connection: HTTP2Connection, _ message: String) {
-        for index in 0..<slab.highWater {
-            let slot = unsafe slab.slots + index
-            guard unsafe slot.pointee.phase == .sending, unsafe slot.pointee.connection == connection.number
-            else { continue }
-            let index = Int32(truncatingIfNeeded: index)
-            if unsafe slot.pointee.isWritten {
-                failed(
-                    index,
-                    TransportFailure(.ambiguous, message, goAwayReason: connection.goAwayReason))
-            } else {
-                unprocessed(index, on: connection, message)
-            }
-        }
-    }
-
-    private func retireCounters(of connection: HTTP2Connection) {
-        metrics.bytesSent &+= connection.bytes.sent
-        metrics.bytesReceived &+= connection.bytes.received
-        metrics.oversizedHeaders &+= connection.oversizedHeaders
-    }
-
     // MARK: The turn
 
     package func endOfTurn() {
@@ -294,6 +231,7 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
     }
 
     private func send(group: Int, to connection: HTTP2Connection) {
+        connection.aboutToSend()
         var isRefused = false
         for _ in 0..<group where !isRefused {
             guard let index = waiting.popFirst(slab) else { break }
@@ -331,7 +269,7 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
 
     // MARK: Time
 
-    private func armTimer(_ afterMs: UInt64) {
+    func armTimer(_ afterMs: UInt64) {
         guard !isClosed else { return }
         let dueMs = loop.nowMs &+ afterMs
         if timer != nil, timerDueMs <= dueMs { return }
@@ -410,88 +348,5 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
         for connection in connections where connection.inFlight == 0 { connection.retire(.poolClosed) }
         for connection in connections { connection.tick() }
         close()
-    }
-
-    // MARK: How many connections
-
-    /// Opens and retires connections as demand and the limits say. At most one connect is under way at a
-    /// time.
-    private func plan() {
-        let isConnecting =
-            isResolving
-            || connections.contains {
-                switch $0.machine.state {
-                case .connecting, .handshaking, .awaitingSettings: true
-                case .open, .draining, .closed: false
-                }
-            }
-        let usable = connections.count { $0.machine.state == .open }
-        retireIdle(usable)
-        guard !isConnecting, drainDeadlineMs == nil || slab.used > 0, usable < limits.connectionsMax,
-            backoff.mayConnect(nowMs: loop.nowMs)
-        else { return }
-        let isStarved = starvedSinceMs.map { loop.nowMs >= $0 &+ limits.growAfterMs } ?? false
-        // With a limit of one stream the server waits for a valid token: more connections would not help.
-        let isGated = usable > 0 && connections.allSatisfy { $0.machine.streamLimit <= 1 }
-        if usable < max(1, limits.connectionsMin) || (isStarved && !isGated) { connect() }
-    }
-
-    private func retireIdle(_ usable: Int) {
-        guard usable > limits.connectionsMin else { return }
-        let idle = connections.first {
-            $0.machine.state == .open && $0.inFlight == 0
-                && loop.nowMs >= $0.lastUsedMs &+ limits.idleCloseMs
-        }
-        idle?.retire(.idle)
-    }
-
-    private func connect() {
-        isResolving = true
-        if let address = AddressLookup.numeric(endpoint.host) {
-            resolved(.success(address))
-        } else {
-            resolver.start(endpoint.host)
-        }
-    }
-
-    /// The endpoint's name has been looked up.
-    func resolved(_ result: Result<String, SystemFailure>) {
-        isResolving = false
-        guard !isClosed else { return }
-        number &+= 1
-        do {
-            let address = try result.get()
-            let connection = try HTTP2Connection(pool: self, loop: loop, number: number, address: address)
-            try connection.start()
-            connections.append(connection)
-        } catch let error as TransportFailure {
-            connectFailed(error.message, false)
-        } catch {
-            connectFailed("\(error)", false)
-        }
-    }
-
-    // MARK: Figures
-
-    /// The pool's gauges and counters now.
-    package var snapshot: PoolMetrics {
-        var now = metrics
-        for connection in connections {
-            switch connection.machine.state {
-            case .open:
-                now.open += 1
-                now.streamLimit += connection.machine.streamLimit
-            case .draining: now.draining += 1
-            case .connecting, .handshaking, .awaitingSettings: now.connecting += 1
-            case .closed: break
-            }
-            now.streams += connection.inFlight
-            now.bytesSent &+= connection.bytes.sent
-            now.bytesReceived &+= connection.bytes.received
-            now.oversizedHeaders &+= connection.oversizedHeaders
-        }
-        now.waiting = waiting.count
-        now.connectFailuresInARow = backoff.failures
-        return now
     }
 }

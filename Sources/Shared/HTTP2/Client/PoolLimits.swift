@@ -20,6 +20,8 @@ package struct PoolLimits: Sendable {
     package var idleCloseMs: UInt64 = 600_000
     /// Silence before a PING, and the least time between PINGs; 0 sends none.
     package var pingIdleMs: UInt64 = 60_000
+    /// The same while nothing is in flight; nil for the same time, 0 sends none.
+    package var pingQuietMs: UInt64?
     /// How long a PING may stay unanswered.
     package var pingTimeoutMs: UInt64 = 10_000
     /// How long requests may take to finish after GOAWAY.
@@ -28,6 +30,20 @@ package struct PoolLimits: Sendable {
     package var resendsMax: UInt8 = 3
     /// Failed connects in a row, with no connection open, after which waiting requests fail.
     package var failWaitingAfterConnects = 3
+    /// Whether a new connection sends one request alone until its answer shows that the credential is good.
+    package var provesFirst = false
+    /// How long a connection may live, spread by a tenth; 0 for ever.
+    package var ageMaxMs: UInt64 = 0
+    /// How long a stream limit that fell to a quarter must stay low, with requests waiting, before the
+    /// connection is replaced.
+    package var shrunkMs: UInt64 = 1_000
+    /// Connects that may follow each other at once, and the time for each further one; a time of 0 sets no
+    /// bound.
+    package var connectBurst = 16
+    package var connectEveryMs: UInt64 = 1_000
+    /// The same for connections that replace others before these are gone.
+    package var replaceBurst = 8
+    package var replaceEveryMs: UInt64 = 5_000
 
     package init() {}
 }
@@ -40,11 +56,14 @@ package struct HTTP2Endpoint: Sendable {
     package var port: UInt16
     /// The name for SNI and the certificate check; usually the host.
     package var serverName: String
+    /// The proxy to connect through; nil for none. It resolves the host.
+    package var proxy: HTTP2Proxy?
 
-    package init(host: String, port: UInt16, serverName: String? = nil) {
+    package init(host: String, port: UInt16, serverName: String? = nil, proxy: HTTP2Proxy? = nil) {
         self.host = host
         self.port = port
         self.serverName = serverName ?? host
+        self.proxy = proxy
     }
 }
 
@@ -62,6 +81,8 @@ package struct PoolMetrics: Sendable, Equatable {
     package var streamLimit = 0
     /// Requests that wait for a stream.
     package var waiting = 0
+    /// Open connections whose stream limit fell and stays low.
+    package var shrunk = 0
 
     package var submitted: UInt64 = 0
     package var refused: UInt64 = 0
@@ -85,4 +106,11 @@ package struct PoolMetrics: Sendable, Equatable {
     package var lastFailure = ""
     /// Failed connects since the last success.
     package var connectFailuresInARow = 0
+    /// Why the last GOAWAY came, as far as the server said; empty when it did not.
+    package var lastGoAway = ""
+    /// Connections that take no more requests, by the reason of ``retirements`` at the same place.
+    package var retired = [UInt64](repeating: 0, count: ConnectionMachine.Reason.allCases.count)
+
+    /// The names of the reasons to retire a connection, usable as metric labels.
+    package static let retirements = ConnectionMachine.Reason.allCases.map(\.label)
 }
