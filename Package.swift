@@ -161,9 +161,13 @@ let package = Package(
         tests("KafkaTests", ["Kafka", "EventLoop", "Core", "TestSupport"]),
         tests("RedisTests", ["Redis", "EventLoop", "Security", "Core", "TestSupport"]),
         tests("RegistryTests", ["Registry", "Redis", "EventLoop", "Core", "TestSupport"]),
-        tests("HTTPClientTests", ["HTTPClient", "HTTPServer", "Security", "EventLoop", "Core"]),
+        tests(
+            "HTTPClientTests",
+            ["HTTPClient", "HTTPServer", "Security", "EventLoop", "Core", "TestSupport"]),
         tests("YAMLTests", ["YAML", "Core"]),
-        tests("ConfigurationTests", ["Configuration", "Rendering", "Decisions", "YAML", "Core"]),
+        tests(
+            "ConfigurationTests",
+            ["Configuration", "Rendering", "Decisions", "YAML", "EventLoop", "Core"]),
         tests("TerminalTests", ["Terminal", "Core"]),
         tests("LoggingTests", ["Logging", "Core"]),
         tests(

@@ -49,20 +49,30 @@ extension Settings {
     package struct Pool: Equatable, Sendable {
         package var connectionsMin = 1
         package var connectionsMax: Int
+        /// Connections at most for what is likely to be refused, beside the others.
+        package var sideConnectionsMax = 2
         /// Streams used at once on a connection; the server's limit applies as well.
         package var streamsMax: Int
         package var requestTimeoutMs: Int64
         package var connectTimeoutMs: Int64 = 10_000
         /// A PING after this long without a sign of life, in ms; 0 for none.
         package var pingIntervalMs: Int64
+        /// The same while no request is in flight.
+        package var idlePingIntervalMs: Int64
+        /// The age at which a connection is replaced, in ms; 0 for none.
+        package var connectionAgeMs: Int64 = 43_200_000
         /// Requests that wait for a stream.
         package var pendingMax = 16_384
 
-        package init(connectionsMax: Int, streamsMax: Int, requestTimeoutMs: Int64, pingIntervalMs: Int64) {
+        package init(
+            connectionsMax: Int, streamsMax: Int, requestTimeoutMs: Int64, pingIntervalMs: Int64,
+            idlePingIntervalMs: Int64
+        ) {
             self.connectionsMax = connectionsMax
             self.streamsMax = streamsMax
             self.requestTimeoutMs = requestTimeoutMs
             self.pingIntervalMs = pingIntervalMs
+            self.idlePingIntervalMs = idlePingIntervalMs
         }
 
         mutating func read(_ section: SectionReader) {
@@ -73,10 +83,14 @@ extension Settings {
                     .conflict, at: section.place,
                     "\(section.name("connections_min")) is above connections_max (\(connectionsMax))")
             }
+            sideConnectionsMax = section.integer("side_connections_max", sideConnectionsMax, in: 1...100)
             streamsMax = section.integer("streams_max", streamsMax, in: 1...10_000)
             requestTimeoutMs = section.duration("request_timeout", requestTimeoutMs, in: 100...300_000)
             connectTimeoutMs = section.duration("connect_timeout", connectTimeoutMs, in: 100...120_000)
             pingIntervalMs = section.duration("ping_interval", pingIntervalMs, in: 0...86_400_000)
+            idlePingIntervalMs = section.duration(
+                "idle_ping_interval", idlePingIntervalMs, in: 0...86_400_000)
+            connectionAgeMs = section.duration("connection_age", connectionAgeMs, in: 0...2_592_000_000)
             pendingMax = section.integer("pending_max", pendingMax, in: 16...1_000_000)
         }
     }
@@ -86,7 +100,8 @@ extension Settings {
         package var apnsProduction = Endpoint(host: "api.push.apple.com")
         package var apnsSandbox = Endpoint(host: "api.sandbox.push.apple.com")
         package var apnsPool = Pool(
-            connectionsMax: 8, streamsMax: 1000, requestTimeoutMs: 15_000, pingIntervalMs: 60_000)
+            connectionsMax: 8, streamsMax: 1000, requestTimeoutMs: 15_000, pingIntervalMs: 60_000,
+            idlePingIntervalMs: 3_600_000)
         /// The age at which a provider token is renewed, in ms: APNs wants 20 to 60 minutes.
         package var apnsTokenAgeMs: Int64 = 2_700_000
 
@@ -94,7 +109,8 @@ extension Settings {
         package var fcmTokenEndpoint = Endpoint(host: "oauth2.googleapis.com", path: "/token")
         /// FCM refuses more than 100 streams and dislikes frequent PINGs.
         package var fcmPool = Pool(
-            connectionsMax: 16, streamsMax: 80, requestTimeoutMs: 15_000, pingIntervalMs: 300_000)
+            connectionsMax: 16, streamsMax: 80, requestTimeoutMs: 15_000, pingIntervalMs: 300_000,
+            idlePingIntervalMs: 0)
         /// Messages a second for each project; the default quota is 600,000 a minute.
         package var fcmRate = 9500
 
@@ -102,19 +118,26 @@ extension Settings {
         package var webPush = Endpoint(host: "push.invalid")
         package var webPushConcurrency = 64
 
+        /// The proxies on the way to APNs and to Google; nil for none.
+        package var apnsProxy: Proxy?
+        package var fcmProxy: Proxy?
+
         package var circuit = CircuitBreaker.Limits()
         package var invalidation = InvalidationBreaker.Limits()
 
         package init() {}
 
         init(_ section: SectionReader) {
+            let proxy = Proxy.read(section.section("proxy"), nil)
             let apns = section.section("apns")
+            apnsProxy = Proxy.read(apns.section("proxy"), proxy)
             apnsProduction = Endpoint(apns.section("production"), apnsProduction)
             apnsSandbox = Endpoint(apns.section("sandbox"), apnsSandbox)
             apnsPool.read(apns)
             apnsTokenAgeMs = apns.duration("token_age", apnsTokenAgeMs, in: 1_200_000...3_500_000)
             apns.finish()
             let google = section.section("fcm")
+            fcmProxy = Proxy.read(google.section("proxy"), proxy)
             fcm = Endpoint(google.section("endpoint"), fcm)
             fcmTokenEndpoint = Endpoint(google.section("token_endpoint"), fcmTokenEndpoint, hasPath: true)
             fcmPool.read(google)

@@ -54,8 +54,17 @@ package final class HTTPClient {
         let status = handle.long(CURLINFO_RESPONSE_CODE)
         let written = handle.long(CURLINFO_REQUEST_SIZE) > 0
         let message = handle.message(for: result)
+        let tunnel = handle.long(CURLINFO_HTTP_CONNECTCODE)
         handle.reset()
         withExtendedLifetime(transfer) {}
+        if result != CURLE_OK, tunnel >= 300 {
+            let hint = tunnel == 407 ? "; check its credentials" : ""
+            throw HTTPClientFailure(
+                code: .connect,
+                description:
+                    "The proxy refused a tunnel to \(Self.host(of: request.url)) (\(tunnel))\(hint).",
+                mayHaveArrived: false)
+        }
         guard result == CURLE_OK else {
             throw Self.failure(
                 result, message, tooLarge: transfer.isTooLarge, written: written, url: request.url)
@@ -76,6 +85,14 @@ package final class HTTPClient {
             handle.set(CURLOPT_TCP_NODELAY, 1),
         ]
         if let file = options.caFile { results.append(handle.set(CURLOPT_CAINFO, file)) }
+        if let colon = options.proxyCredentials.firstIndex(of: ":") {
+            let password = options.proxyCredentials[options.proxyCredentials.index(after: colon)...]
+            results.append(
+                handle.set(CURLOPT_PROXYUSERNAME, String(options.proxyCredentials[..<colon])))
+            results.append(handle.set(CURLOPT_PROXYPASSWORD, String(password)))
+            // CURLAUTH_BASIC, a macro that Swift does not see.
+            results.append(handle.set(CURLOPT_PROXYAUTH, 1))
+        }
         if let proxy = options.proxy { results.append(handle.set(CURLOPT_PROXY, proxy)) }
         switch request.method {
         case "GET" where request.body.isEmpty: results.append(handle.set(CURLOPT_HTTPGET, 1))

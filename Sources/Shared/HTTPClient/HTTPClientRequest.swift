@@ -50,6 +50,8 @@ package struct HTTPClientOptions: Sendable {
     /// A proxy such as `http://proxy:3128`; empty for none, nil for what the environment says
     /// (`https_proxy`).
     package var proxy: String?
+    /// `user:password` for the proxy's Basic authentication; empty for none. Never logged.
+    package var proxyCredentials = ""
 
     /// The defaults.
     package init() {}

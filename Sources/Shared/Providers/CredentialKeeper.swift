@@ -1,6 +1,7 @@
 internal import Core
 internal import Decisions
 internal import EventLoop
+package import HTTP2
 internal import HTTPClient
 package import Logging
 internal import Security
@@ -24,9 +25,11 @@ package final class CredentialKeeper: Sendable {
         case google(Bearer, ServiceAccount, tokenURI: String?)
     }
 
-    /// Starts the thread. `caFile` is trusted for token endpoints, nil for the system's authorities.
+    /// Starts the thread. `caFile` is trusted for token endpoints, nil for the system's authorities; they are
+    /// reached through `proxy`, nil for what the environment says.
     package init(
-        caFile: String?, verifiesPeer: Bool = true, appleTokenAgeMs: Int64 = MintingPolicy.standardAgeMs,
+        caFile: String?, verifiesPeer: Bool = true, proxy: HTTP2Proxy? = nil,
+        appleTokenAgeMs: Int64 = MintingPolicy.standardAgeMs,
         logger: Logger
     ) {
         let shared = Shared()
@@ -35,6 +38,11 @@ package final class CredentialKeeper: Sendable {
             var options = HTTPClientOptions()
             options.caFile = caFile
             options.verifiesPeer = verifiesPeer
+            if let proxy {
+                options.proxy =
+                    "http://\(proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host):\(proxy.port)"
+                options.proxyCredentials = proxy.credentials
+            }
             options.connectTimeoutMs = 5000
             options.totalTimeoutMs = 10_000
             guard let loop = try? EventLoop() else {

@@ -1,6 +1,6 @@
 package import Configuration
 internal import Decisions
-internal import HTTP2
+package import HTTP2
 internal import Jobs
 internal import Rendering
 internal import Security
@@ -114,12 +114,18 @@ package struct DirectoryBuilder {
         _ pool: Settings.Pool, bearer: Bearer? = nil, certificate: String? = nil, key: String? = nil,
         path: [UInt8] = []
     ) throws(CredentialFailure) -> Int {
+        let proxy = try Self.proxy(
+            provider == .apns ? settings.providers.apnsProxy : settings.providers.fcmProxy)
+        var limits = Self.limits(pool)
+        // With token authentication APNs allows one stream until it has seen a good token.
+        limits.provesFirst = provider == .apns && bearer != nil
         let definition = RouteDefinition(
             provider: provider, environment: environment, name: name,
             endpoint: HTTP2Endpoint(
-                host: endpoint.host, port: UInt16(clamping: endpoint.port), serverName: endpoint.host),
-            tls: try context(endpoint, certificate, key), limits: Self.limits(pool), bearer: bearer,
-            path: path,
+                host: endpoint.host, port: UInt16(clamping: endpoint.port), serverName: endpoint.host,
+                proxy: proxy),
+            tls: try context(endpoint, certificate, key), limits: limits,
+            sideLimits: Self.sideLimits(limits, pool), bearer: bearer, path: path,
             requestTimeoutMs: UInt64(clamping: pool.requestTimeoutMs))
         routes.append(definition)
         byName[name] = routes.count - 1
@@ -133,8 +139,33 @@ package struct DirectoryBuilder {
         limits.streamsMax = pool.streamsMax
         limits.connectMs = UInt64(clamping: pool.connectTimeoutMs)
         limits.pingIdleMs = UInt64(clamping: pool.pingIntervalMs)
+        limits.pingQuietMs = UInt64(clamping: pool.idlePingIntervalMs)
+        limits.ageMaxMs = UInt64(clamping: pool.connectionAgeMs)
         limits.requestsMax = pool.pendingMax
+        limits.connectBurst = max(16, 2 * pool.connectionsMax)
         return limits
+    }
+
+    /// The proxy with its credentials read from their file.
+    /// - Throws: when the file can't be used, with its path.
+    package static func proxy(_ proxy: Settings.Proxy?) throws(CredentialFailure) -> HTTP2Proxy? {
+        guard let proxy else { return nil }
+        do throws(ConfigurationFailure) {
+            return HTTP2Proxy(
+                host: proxy.host, port: UInt16(clamping: proxy.port), credentials: try proxy.credentials())
+        } catch {
+            throw CredentialFailure("\(error)")
+        }
+    }
+
+    /// Few connections, none when there is nothing to do.
+    private static func sideLimits(_ limits: PoolLimits, _ pool: Settings.Pool) -> PoolLimits {
+        var side = limits
+        side.connectionsMin = 0
+        side.connectionsMax = pool.sideConnectionsMax
+        side.requestsMax = min(pool.pendingMax, 4096)
+        side.idleCloseMs = 60_000
+        return side
     }
 
     private mutating func context(

@@ -20,6 +20,12 @@ package final class Route {
 
     package let definition: RouteDefinition
     package let pool: HTTP2Pool
+    /// A few connections of their own for what is likely to be refused: APNs makes a connection slower with
+    /// each error on it, and closes it after many. Made when it is first needed.
+    package private(set) var sidePool: HTTP2Pool?
+    private let loop: EventLoop
+    // The pool holds its sink until it is closed; this one only lends it to the second pool.
+    private let sink: any ResponseSink
     /// The bearer's version that the templates carry.
     package private(set) var bearerVersion: UInt32 = 0
     private var authorization: [UInt8] = []
@@ -30,6 +36,8 @@ package final class Route {
     private var pauseReason: Reason = .credentialPaused
     private var pauses: UInt32 = 0
     private var templates: [UInt32: Template] = [:]
+    /// The keys of ``templates`` in the order of their ids, which both pools share.
+    private var templateOrder: [UInt32] = []
     /// The template that was asked for last, which is nearly always the next one too.
     private var lastKey: UInt32 = 0
     private var lastTemplate: TemplateID?
@@ -47,6 +55,8 @@ package final class Route {
         self.definition = definition
         unsafe pathBytes = .allocate(capacity: definition.path.count)
         _ = unsafe pathBytes.initialize(from: definition.path)
+        self.loop = loop
+        self.sink = sink
         pool = HTTP2Pool(
             loop: loop, endpoint: definition.endpoint, context: definition.tls, limits: definition.limits,
             sink: sink)
@@ -67,9 +77,32 @@ package final class Route {
         // A new credential value is the cure for a pause that the old one caused.
         pausedUntilMs = 0
         for template in templates.values {
-            _ = try? pool.replaceTemplate(
-                template.id, headers(template.topic, template.pushType, template.priority))
+            let fresh = headers(template.topic, template.pushType, template.priority)
+            _ = try? pool.replaceTemplate(template.id, fresh)
+            _ = try? sidePool?.replaceTemplate(template.id, fresh)
         }
+    }
+
+    /// The pool that takes a request: with `isSuspect` the one whose connections may come to harm.
+    package func pool(isSuspect: Bool) -> HTTP2Pool {
+        guard isSuspect else { return pool }
+        if let sidePool { return sidePool }
+        let made = HTTP2Pool(
+            loop: loop, endpoint: definition.endpoint, context: definition.tls,
+            limits: definition.sideLimits, sink: sink)
+        // In the order of the first pool, so that an id means the same in both.
+        for key in templateOrder {
+            guard let template = templates[key] else { continue }
+            _ = try? made.addTemplate(headers(template.topic, template.pushType, template.priority))
+        }
+        sidePool = made
+        return made
+    }
+
+    /// Closes every connection; what is unfinished fails.
+    package func close() {
+        pool.close()
+        sidePool?.close()
     }
 
     /// Whether requests can go by this route.
@@ -127,7 +160,10 @@ package final class Route {
 
     private func template(key: UInt32, topic: String?, pushType: JobType?, priority: UInt8) -> TemplateID? {
         if let known = templates[key] { return known.id }
-        guard let id = try? pool.addTemplate(headers(topic, pushType, priority)) else { return nil }
+        let fields = headers(topic, pushType, priority)
+        guard let id = try? pool.addTemplate(fields) else { return nil }
+        _ = try? sidePool?.addTemplate(fields)
+        templateOrder.append(key)
         templates[key] = Template(id: id, topic: topic, pushType: pushType, priority: priority)
         return id
     }

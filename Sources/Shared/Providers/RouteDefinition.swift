@@ -16,6 +16,8 @@ package struct RouteDefinition: Sendable {
     package let endpoint: HTTP2Endpoint
     package let tls: TLSContext
     package let limits: PoolLimits
+    /// The bounds of the second pool, for what is likely to be refused.
+    package let sideLimits: PoolLimits
     /// The source of the `authorization` header; nil when a client certificate stands for it.
     package let bearer: Bearer?
     /// The constant path of FCM requests; empty for APNs, whose path holds the token.
@@ -26,7 +28,7 @@ package struct RouteDefinition: Sendable {
     package init(
         provider: Provider, environment: PushEnvironment, name: String, endpoint: HTTP2Endpoint,
         tls: TLSContext,
-        limits: PoolLimits, bearer: Bearer?, path: [UInt8], requestTimeoutMs: UInt64
+        limits: PoolLimits, sideLimits: PoolLimits, bearer: Bearer?, path: [UInt8], requestTimeoutMs: UInt64
     ) {
         self.provider = provider
         self.environment = environment
@@ -34,6 +36,7 @@ package struct RouteDefinition: Sendable {
         self.endpoint = endpoint
         self.tls = tls
         self.limits = limits
+        self.sideLimits = sideLimits
         self.bearer = bearer
         self.path = path
         self.requestTimeoutMs = requestTimeoutMs

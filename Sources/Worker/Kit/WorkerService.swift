@@ -54,6 +54,7 @@ package final class WorkerService {
         let token = settings.providers.fcmTokenEndpoint
         let keeper = CredentialKeeper(
             caFile: token.caFile, verifiesPeer: token.verify,
+            proxy: try DirectoryBuilder.proxy(settings.providers.fcmProxy),
             appleTokenAgeMs: settings.providers.apnsTokenAgeMs,
             logger: log.child("credentials"))
         self.keeper = keeper
