@@ -160,6 +160,12 @@ final class Rig {
         try DeviceDirectory(session: session, app: app).devices(of: recipient).map(\.id).sorted()
     }
 
+    /// A device's record as the registry has it now.
+    func record(of recipient: String, device: String, app: String = "shop") throws -> DeviceRecord? {
+        try DeviceDirectory(session: session, app: app).devices(of: recipient).first { $0.id == device }?
+            .record
+    }
+
     func unread(of recipient: String, app: String = "shop") throws -> Int64 {
         try DeviceDirectory(session: session, app: app).unread(of: recipient)
     }

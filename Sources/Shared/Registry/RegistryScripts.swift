@@ -5,7 +5,7 @@ package enum RegistryScripts {
     /// Every script, for ``RedisClientOptions/scripts``.
     package static let all = [
         admit, setUnread, addUnread, settleDedup, putDevice, removeDevice, releaseOwner, claimHop, takeTokens,
-        tickTimeSeries,
+        tickTimeSeries, correctEnvironment,
     ]
 
     /// At most one call a job: claims the dedup key, counts the job once, charges the frequency cap.

@@ -32,6 +32,12 @@ struct DeliverySlot: PooledSlot {
     var registeredAtMs: Int64 = -1
     /// When the request was handed to the pool, milliseconds since 1970.
     var sentAtMs: Int64 = 0
+    /// Whether it goes by the side pool, since it is likely to be refused.
+    var isSuspect = false
+    /// Whether the other environment is being asked about its token.
+    var isProbe = false
+    /// When its own environment was asked, while the other one is; milliseconds since 1970.
+    var probedAtMs: Int64 = 0
     /// The constant headers of its request; nil when it is printed.
     var template: TemplateID?
     /// The route it goes by, -1 for none.

@@ -20,6 +20,8 @@ enum RedisQuestion: UInt8 {
     case removeDevice
     /// Whether another job of the same collapse id waits or went by.
     case late
+    /// The correction of a device's environment.
+    case correctEnvironment
     /// What needs no answer: counters, dedup outcomes, the pod's beat.
     case tell
 
@@ -151,6 +153,7 @@ extension Shard: RedisReplyHandler {
             guard reply.integer == 1 else { return }
             counts.tokensRemoved &+= 1
             counters.add(app: Int(clamping: tag.value), field: CounterField.tokensRemoved)
+        case .correctEnvironment: if reply.integer == 1 { counts.environmentsCorrected &+= 1 }
         case .tell: break
         case .admit, .user, .devices, .claimHop, .late:
             guard let index = asking(tag) else { return }
@@ -203,7 +206,7 @@ extension Shard: RedisReplyHandler {
 
     func redisFailed(_ tag: RedisTag, _ failure: RedisFailure) {
         guard let question = RedisQuestion(rawValue: tag.kind & 15), question != .tell,
-            question != .removeDevice,
+            question != .removeDevice, question != .correctEnvironment,
             let index = asking(tag)
         else { return }
         jobs[index].round &+= 1

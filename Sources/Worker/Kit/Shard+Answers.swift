@@ -18,10 +18,13 @@ extension Shard: ResponseSink {
             routes[Int(slot.route)]?.succeeded()
             breakers[Int(jobs[slot.job].app)].note(answered: 1, refused: 0, nowMs: nowMs)
             counts.latency.record(UInt64(clamping: nowMs - jobs[slot.job].publishedMs))
+            if slot.isSuspect { trust(delivery) }
             return end(delivery, .accepted, .accepted)
         }
         let context = DeliveryContext(
-            registeredAtMs: slot.registeredAtMs >= 0 ? slot.registeredAtMs : nil, sentAtMs: slot.sentAtMs,
+            registeredAtMs: slot.registeredAtMs >= 0 ? slot.registeredAtMs : nil,
+            // Both environments have refused it only if it was not registered since the first did.
+            sentAtMs: slot.isProbe ? min(slot.probedAtMs, slot.sentAtMs) : slot.sentAtMs,
             retryAfterMs: unsafe RetryAfter.parse(response.retryAfter, nowMs: nowMs),
             history: probeHistory(slot))
         let verdict: Verdict
@@ -31,6 +34,10 @@ extension Shard: ResponseSink {
         } else {
             verdict = unsafe OutcomeTable.classify(
                 fcmStatus: status, body: FCMErrorBody.parse(response.body), context: context)
+        }
+        if verdict.effects.contains(.drainConnection), slot.route >= 0 {
+            // Such an answer sticks to the connection it came on.
+            routes[Int(slot.route)]?.pool(isSuspect: slot.isSuspect).retireConnection(of: response)
         }
         apply(verdict, to: delivery)
     }
@@ -55,18 +62,6 @@ extension Shard: ResponseSink {
             to: delivery)
     }
 
-    /// Without a way to the other environment a probe counts as made.
-    private func probeHistory(_ slot: DeliverySlot) -> AttemptHistory {
-        guard slot.provider == .apns, otherRoute(slot) == nil else { return slot.history }
-        return slot.history.union(.probed)
-    }
-
-    private func otherRoute(_ slot: DeliverySlot) -> Int? {
-        let app = traits[Int(jobs[slot.job].app)]
-        let route = slot.environment == .production ? app.apnsSandbox : app.apnsProduction
-        return route >= 0 ? Int(route) : nil
-    }
-
     private func apply(_ verdict: Verdict, to delivery: Int32) {
         let slot = deliveries[delivery]
         carryOut(verdict, slot)
@@ -86,6 +81,9 @@ extension Shard: ResponseSink {
             bury(slot.job, nil, verdict.reason, "the provider refused the notification", delivery)
             end(delivery, .rejected, verdict.reason)
         case .pauseCredential:
+            if slot.isProbe, refusesProbes(verdict.reason) {
+                return end(delivery, .invalidToken, .apnsBadDeviceToken)
+            }
             let route = route(Int(slot.route))
             route.pause(nowMs: nowMs, forMs: nil, reason: verdict.reason)
             logger.error(
@@ -123,25 +121,16 @@ extension Shard: ResponseSink {
     private func noteTokens(_ verdict: Verdict, _ slot: DeliverySlot) {
         let app = Int(jobs[slot.job].app)
         let openings = breakers[app].openings
-        let isRefused = verdict.effects.contains(.suspectToken)
+        var isRefused = verdict.effects.contains(.suspectToken)
+        if isRefused { suspect(slot) }
+        // What the other environment says decides: one token is one refusal, and a corrected one is none.
+        if case .probeOtherEnvironment = verdict.outcome { isRefused = otherRoute(slot) == nil }
         breakers[app].note(answered: 1, refused: isRefused ? 1 : 0, nowMs: nowMs)
         guard breakers[app].openings > openings else { return }
         logger.error(
             "tokens.breaker",
             "Too many tokens are refused at once; none are removed for a while. Check the app's topic, "
                 + "environment and credential.", ["app": .text(directory.apps[app].name)])
-    }
-
-    private func probe(_ delivery: Int32, by other: Int) {
-        let slot = deliveries[delivery]
-        deliveries[delivery].environment = slot.environment == .production ? .sandbox : .production
-        deliveries[delivery].route = Int32(other)
-        // The block holds everything but the constant headers, which the other route has under a number of
-        // its own.
-        deliveries[delivery].template = slot.template.flatMap { template in
-            routes[Int(slot.route)]?.counterpart(of: template, in: route(other))
-        }
-        resend(delivery)
     }
 
     private func retry(_ delivery: Int32, _ backoff: BackoffClass, _ afterMs: Int64, _ verdict: Verdict) {
@@ -179,7 +168,7 @@ extension Shard: ResponseSink {
     }
 
     /// Sends again in the next 100 ms tick, when a renewed credential had time to arrive; or at once.
-    private func resend(_ delivery: Int32) {
+    func resend(_ delivery: Int32) {
         if deliveries[delivery].history.contains(.refreshed) {
             waitingDeliveries.append(deliveries.reference(delivery))
         } else {

@@ -211,7 +211,11 @@ extension Shard {
             unsafe request.add(.apnsCollapseID, slot.slice(slot.collapseAt, slot.collapseLength))
             unsafe request.add(.apnsTopic, slot.slice(slot.topicAt, slot.topicLength))
         }
-        guard route.pool.submit(request) else {
+        guard route.pool(isSuspect: isSuspect(delivery)).submit(request) else {
+            if deliveries[delivery].isSuspect {
+                // The side pool is small; good deliveries must not wait for the room of a flood of bad ones.
+                return owe(delivery, dueMs: nowMs + 1000, isWait: true, reason: .apnsBadDeviceToken)
+            }
             waitingDeliveries.append(deliveries.reference(delivery))
             return
         }

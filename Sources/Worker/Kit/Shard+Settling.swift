@@ -30,6 +30,7 @@ extension Shard {
     /// attempt.
     func owe(_ delivery: Int32, dueMs: Int64, isWait: Bool, reason: Reason) {
         let index = deliveries[delivery].job
+        forgetProbe(delivery)
         deliveries[delivery].dueMs = dueMs
         deliveries[delivery].isWait = isWait
         deliveries[delivery].reason = reason

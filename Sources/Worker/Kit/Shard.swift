@@ -92,6 +92,8 @@ final class Shard {
     var counts = ShardStatus()
     /// By app: stops the removal of tokens when too many are refused at once.
     var breakers: [InvalidationBreaker]
+    /// Tokens that APNs refused lately.
+    var suspects = SuspectTokens()
 
     var incoming: [RecordBatch] = []
     var reports: [DeliveryReport] = []
@@ -179,7 +181,7 @@ final class Shard {
             loop.runOnce(maxWaitMs: 10)
         }
         redis?.close()
-        for route in routes { route?.pool.close() }
+        for route in routes { route?.close() }
         producer.close(deadlineMs: 2000)
     }
 
@@ -289,7 +291,8 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         counts.turns = loop.turns
         counts.routes = routes.compactMap { $0 }.map {
             RouteStatus(
-                name: $0.definition.name, metrics: $0.pool.snapshot, explanation: $0.explanation,
+                name: $0.definition.name, metrics: $0.pool.snapshot, side: $0.sidePool?.snapshot,
+                explanation: $0.explanation,
                 isPaused: $0.availability(nowMs: nowMs) != .ready)
         }
         let copy = counts

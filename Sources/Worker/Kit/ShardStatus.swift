@@ -32,6 +32,12 @@ struct ShardStatus: Sendable {
     var retried: UInt64 = 0
     var dead: UInt64 = 0
     var tokensRemoved: UInt64 = 0
+    /// Questions to the other environment of APNs about a token.
+    var probes: UInt64 = 0
+    /// Devices whose environment was corrected after one.
+    var environmentsCorrected: UInt64 = 0
+    /// Deliveries sent by the side pools because their tokens were refused lately.
+    var quarantined: UInt64 = 0
     /// Milliseconds from the job's publication to the provider's acceptance.
     var latency = Histogram()
     var routes: [RouteStatus] = []
@@ -41,6 +47,8 @@ struct ShardStatus: Sendable {
 struct RouteStatus: Sendable {
     var name: String
     var metrics: PoolMetrics
+    /// Of the side pool; nil while there is none.
+    var side: PoolMetrics?
     var explanation: String
     var isPaused: Bool
 }

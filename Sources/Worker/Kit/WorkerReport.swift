@@ -80,6 +80,15 @@ struct WorkerReport {
         single(
             &out, "peal_tokens_removed_total", "counter", "Device tokens removed.", sum { $0.tokensRemoved })
         single(
+            &out, "peal_environment_probes_total", "counter",
+            "Tokens that APNs' other environment was asked about.", sum { $0.probes })
+        single(
+            &out, "peal_environments_corrected_total", "counter",
+            "Devices whose APNs environment was corrected.", sum { $0.environmentsCorrected })
+        single(
+            &out, "peal_quarantined_total", "counter",
+            "Deliveries to tokens refused lately, sent by connections of their own.", sum { $0.quarantined })
+        single(
             &out, "peal_headers_dropped_total", "counter", "Record headers that did not fit.",
             sum { $0.headersDropped })
         single(
@@ -146,32 +155,6 @@ struct WorkerReport {
         }
     }
 
-    private func appendRoutes(_ out: inout ByteBuffer) {
-        let names: [(String, String, String, (RouteStatus) -> UInt64)] = [
-            (
-                "peal_route_connections", "gauge", "Connections that take requests.",
-                { UInt64($0.metrics.open) }
-            ),
-            ("peal_route_streams", "gauge", "Streams in use.", { UInt64($0.metrics.streams) }),
-            ("peal_route_stream_limit", "gauge", "Streams allowed.", { UInt64($0.metrics.streamLimit) }),
-            ("peal_route_waiting", "gauge", "Requests waiting for a stream.", { UInt64($0.metrics.waiting) }),
-            ("peal_route_goaways_total", "counter", "GOAWAY frames.", { $0.metrics.goAways }),
-            (
-                "peal_route_resends_total", "counter", "Requests proved unprocessed and resent.",
-                { $0.metrics.resends }
-            ),
-            ("peal_route_paused", "gauge", "Whether the route is held up.", { $0.isPaused ? 1 : 0 }),
-        ]
-        for (name, kind, help, value) in names {
-            family(&out, name, kind, help)
-            for (index, shard) in shards.enumerated() {
-                for route in shard.routes {
-                    sample(&out, name, "shard=\"\(index)\",route=\"\(route.name)\"", value(route))
-                }
-            }
-        }
-    }
-
     private func appendLatency(_ out: inout ByteBuffer) {
         var all = Histogram()
         for shard in shards { all.merge(shard.latency) }
@@ -185,11 +168,11 @@ struct WorkerReport {
 
     private func sum(_ value: (ShardStatus) -> UInt64) -> UInt64 { shards.reduce(0) { $0 + value($1) } }
 
-    private func family(_ out: inout ByteBuffer, _ name: String, _ kind: String, _ help: String) {
+    func family(_ out: inout ByteBuffer, _ name: String, _ kind: String, _ help: String) {
         out.append(text: "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n")
     }
 
-    private func sample(_ out: inout ByteBuffer, _ name: String, _ labels: String, _ value: UInt64) {
+    func sample(_ out: inout ByteBuffer, _ name: String, _ labels: String, _ value: UInt64) {
         out.append(text: labels.isEmpty ? "\(name) \(value)\n" : "\(name){\(labels)} \(value)\n")
     }
 
