@@ -30,6 +30,7 @@ import Testing
             server.answer(request, connection)
         }
         for tag in 0..<UInt64(500) { #expect(rig.submit(tag)) }
+        #expect(rig.turn { rig.pool.isPunished })
         #expect(rig.turn { rig.scripted.opened == 2 })
         #expect(rig.turn(untilOutcomes: 450))
         rig.scripted.release()
@@ -169,5 +170,27 @@ import Testing
         }
         #expect(rig.outcomes.failures.isEmpty)
         #expect(rig.pool.snapshot.connectFailures == 0)
+    }
+
+    @Test func whatStillWaitsCanBeTakenBackAndItsRoomIsFree() throws {
+        var options = HTTP2ServerOptions()
+        options.maxConcurrentStreams = 2
+        var limits = PoolFaultTests.quick()
+        limits.requestsMax = 10
+        let rig = try Rig(options: options, limits: limits)
+        defer { rig.end() }
+        rig.scripted.handler = ScriptedServer.hold
+        for tag in 0..<UInt64(10) { #expect(rig.submit(tag)) }
+        #expect(rig.turn { rig.scripted.held.count == 2 })
+        #expect(rig.pool.recall { $0 % 2 == 1 } == [3, 5, 7, 9])
+        #expect(rig.pool.room == 4)
+        #expect(rig.pool.snapshot.waiting == 4)
+        for tag in 20..<UInt64(24) { #expect(rig.submit(tag)) }
+        rig.scripted.handler = ScriptedServer.accept
+        rig.scripted.release()
+        #expect(rig.turn(untilOutcomes: 10))
+        #expect(Set(rig.outcomes.answers.keys) == [0, 1, 2, 4, 6, 8, 20, 21, 22, 23])
+        #expect(rig.outcomes.failures.isEmpty && rig.outcomes.repeated == 0)
+        #expect(!rig.pool.isPunished)
     }
 }

@@ -180,4 +180,37 @@ import Testing
         #expect(metrics.contains("pool=\"side\""))
         #expect(metrics.contains("peal_route_retired_total{"))
     }
+
+    @Test func onceMostTokensAreKnownAnUnknownOneCostsTheirConnectionsNothing() throws {
+        let rig = try Rig(
+            providers: "  invalidation: {refused_min: 5, share: 0.001}",
+            simulated: {
+                $0.shrinksOnErrors = true
+                $0.successesToRecover = 1_000_000
+            })
+        defer { rig.stop() }
+        func job(_ round: Int, _ token: String) -> (key: String, json: String) {
+            (
+                "shop/\(token)",
+                #"{"id":"\#(round)","app":"shop","to":{"token":"\#(token)","platform":"ios"},"title":"x"}"#
+            )
+        }
+        // Each shard must have met enough known tokens.
+        for round in 0..<6 { try rig.publishMany((0..<1000).map { job(round, Tokens.apns($0)) }) }
+        #expect(rig.wait(seconds: 60) { rig.accepted == 6_000 })
+        let first = rig.simulator.record.count
+        // Twenty unknown tokens of another app, and as many good ones.
+        rig.simulator.setDevices(
+            (0..<20).map { DeviceListing(token: Tokens.apns(9_000 + $0), topic: "com.example.other") })
+        let known = (0..<1000).map { job(7, Tokens.apns($0)) }
+        try rig.publishMany((0..<20).map { job(7, Tokens.apns(9_000 + $0)) } + known)
+        #expect(rig.wait(seconds: 60) { rig.accepted == 7_000 })
+        #expect(rig.wait(seconds: 60) { rig.worker?.outcomes["invalid_token"] == 20 })
+        let later = rig.simulator.record.requests(from: first, limit: 1_000_000)
+        let refusing = Set(later.filter { $0.status == 400 }.map(\.connection))
+        let accepting = Set(later.filter { $0.status == 200 }.map(\.connection))
+        #expect(!refusing.isEmpty)
+        #expect(refusing.isDisjoint(with: accepting))
+        #expect(rig.wait { (metric(rig, "peal_screened_total") ?? 0) >= 20 })
+    }
 }

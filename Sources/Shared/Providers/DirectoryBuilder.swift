@@ -143,6 +143,8 @@ package struct DirectoryBuilder {
         limits.ageMaxMs = UInt64(clamping: pool.connectionAgeMs)
         limits.requestsMax = pool.pendingMax
         limits.connectBurst = max(16, 2 * pool.connectionsMax)
+        limits.replaceBurst = max(8, pool.connectionsMax)
+        limits.shrunkMs = 500
         return limits
     }
 
@@ -163,7 +165,7 @@ package struct DirectoryBuilder {
         var side = limits
         side.connectionsMin = 0
         side.connectionsMax = pool.sideConnectionsMax
-        side.requestsMax = min(pool.pendingMax, 4096)
+        side.requestsMax = min(pool.pendingMax, 512)
         side.idleCloseMs = 60_000
         return side
     }

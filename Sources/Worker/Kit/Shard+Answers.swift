@@ -18,7 +18,7 @@ extension Shard: ResponseSink {
             routes[Int(slot.route)]?.succeeded()
             breakers[Int(jobs[slot.job].app)].note(answered: 1, refused: 0, nowMs: nowMs)
             counts.latency.record(UInt64(clamping: nowMs - jobs[slot.job].publishedMs))
-            if slot.isSuspect { trust(delivery) }
+            if slot.provider == .apns { trust(delivery) }
             return end(delivery, .accepted, .accepted)
         }
         let context = DeliveryContext(

@@ -65,22 +65,61 @@ extension Shard {
         unsafe suspects.note(Hash64.of(slot.token), nowMs: nowMs)
     }
 
-    /// Whether the delivery goes by the side pool: a probe, or a token that was refused lately.
+    /// Whether the delivery goes by the side pool: a probe, a token that was refused lately, or one that was
+    /// never accepted while there is reason for care.
     func isSuspect(_ delivery: Int32) -> Bool {
         let slot = deliveries[delivery]
         if slot.isSuspect { return true }
-        guard suspects.count > 0, slot.provider == .apns,
-            unsafe suspects.contains(Hash64.of(slot.token), nowMs: nowMs)
-        else { return false }
+        guard slot.provider == .apns, slot.route >= 0 else { return false }
+        let hash = unsafe Hash64.of(slot.token)
+        if suspects.contains(hash, nowMs: nowMs) {
+            counts.quarantined &+= 1
+        } else {
+            let isKnown = acceptedTokens.contains(hash)
+            let place = Int(slot.route)
+            screens[place].note(isKnown: isKnown)
+            switch screens[place].way(isKnown: isKnown, nowMs: nowMs) {
+            case .main: return false
+            case .sideIfFree: if !route(place).pool(isSuspect: true).isSlack { return false }
+            case .side: break
+            }
+            counts.screened &+= 1
+        }
         deliveries[delivery].isSuspect = true
-        counts.quarantined &+= 1
         return true
     }
 
-    /// Takes note that a suspect token was accepted; after a probe the registry is put right.
+    /// Notes which routes have lost streams for longer than a moment. When that begins, unknown tokens that
+    /// still wait among the good ones are taken out, so that they don't spoil the next connection too.
+    func watchStreams() {
+        for (index, route) in routes.enumerated() {
+            guard let route, route.definition.provider == .apns,
+                route.pool.isPunished || route.sidePool?.isPunished == true
+            else { continue }
+            let wasStrict = screens[index].isStrict(nowMs: nowMs)
+            screens[index].punished(nowMs: nowMs)
+            guard !wasStrict, screens[index].isStrict(nowMs: nowMs) else { continue }
+            logger.notice(
+                "route.punished",
+                "APNs has taken streams away; tokens never accepted go by connections of their own.",
+                ["route": .text(route.definition.name)])
+            let recalled = route.pool.recall { tag in
+                guard let delivery = deliveries.resolve(tag) else { return false }
+                return unsafe !acceptedTokens.contains(Hash64.of(deliveries[delivery].token))
+            }
+            for tag in recalled {
+                if let delivery = deliveries.resolve(tag) { submit(delivery) }
+            }
+        }
+    }
+
+    /// Takes note that APNs accepted a token; after a probe the registry is put right.
     func trust(_ delivery: Int32) {
         let slot = deliveries[delivery]
-        unsafe suspects.clear(Hash64.of(slot.token))
+        let hash = unsafe Hash64.of(slot.token)
+        acceptedTokens.insert(hash)
+        guard slot.isSuspect else { return }
+        suspects.clear(hash)
         guard slot.isProbe, unsafe !slot.device.isEmpty, slot.registeredAtMs >= 0 else { return }
         scratch.clear()
         text.clear()

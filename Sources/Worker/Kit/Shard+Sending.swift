@@ -214,7 +214,9 @@ extension Shard {
         guard route.pool(isSuspect: isSuspect(delivery)).submit(request) else {
             if deliveries[delivery].isSuspect {
                 // The side pool is small; good deliveries must not wait for the room of a flood of bad ones.
-                return owe(delivery, dueMs: nowMs + 1000, isWait: true, reason: .apnsBadDeviceToken)
+                let spread = Int64(nextRandom() % 4000)
+                return owe(
+                    delivery, dueMs: nowMs + 1000 + spread, isWait: true, reason: .apnsBadDeviceToken)
             }
             waitingDeliveries.append(deliveries.reference(delivery))
             return

@@ -94,6 +94,10 @@ final class Shard {
     var breakers: [InvalidationBreaker]
     /// Tokens that APNs refused lately.
     var suspects = SuspectTokens()
+    /// Tokens that APNs accepted lately.
+    var acceptedTokens = AcceptedTokens()
+    /// By route: whether tokens that were never accepted are kept apart.
+    var screens: [TokenScreen]
 
     var incoming: [RecordBatch] = []
     var reports: [DeliveryReport] = []
@@ -134,6 +138,7 @@ final class Shard {
         deadTopic = producer.topic(1)
         retryTopics = retryNames.indices.map { [producer] in producer.topic($0 + 2) }
         routes = Array(repeating: nil, count: directory.routes.count)
+        screens = Array(repeating: TokenScreen(), count: directory.routes.count)
         routeFailures = Array(repeating: "", count: directory.routes.count)
         traits = directory.apps.map(\.traits)
         renderers = directory.apps.map { Renderer(settings: $0.render) }
@@ -242,6 +247,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         wallOffsetMs = Clock.wallMs - Int64(loop.nowMs)
         for route in routes { route?.refresh() }
         wakeResting()
+        watchStreams()
         sendWaiting()
         drainReports()
         produceRefused()

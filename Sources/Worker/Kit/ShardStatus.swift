@@ -38,6 +38,8 @@ struct ShardStatus: Sendable {
     var environmentsCorrected: UInt64 = 0
     /// Deliveries sent by the side pools because their tokens were refused lately.
     var quarantined: UInt64 = 0
+    /// Deliveries sent by the side pools because their tokens were never accepted.
+    var screened: UInt64 = 0
     /// Milliseconds from the job's publication to the provider's acceptance.
     var latency = Histogram()
     var routes: [RouteStatus] = []

@@ -89,6 +89,9 @@ struct WorkerReport {
             &out, "peal_quarantined_total", "counter",
             "Deliveries to tokens refused lately, sent by connections of their own.", sum { $0.quarantined })
         single(
+            &out, "peal_screened_total", "counter",
+            "Deliveries to tokens never accepted, sent by connections of their own.", sum { $0.screened })
+        single(
             &out, "peal_headers_dropped_total", "counter", "Record headers that did not fit.",
             sum { $0.headersDropped })
         single(

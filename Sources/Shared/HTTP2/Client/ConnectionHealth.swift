@@ -30,6 +30,11 @@ struct ConnectionHealth {
         if shrunkSinceMs == nil { shrunkSinceMs = nowMs }
     }
 
+    /// Whether the limit has been low for `forMs` at least.
+    func isShrunk(nowMs: UInt64, forMs: UInt64) -> Bool {
+        shrunkSinceMs.map { nowMs >= $0 &+ forMs } ?? false
+    }
+
     /// What speaks for a replacement; nil when nothing does. A small limit does only while requests wait.
     func complaint(nowMs: UInt64, shrunkMs: UInt64, requestsWait: Bool) -> ConnectionMachine.Reason? {
         if faults.nonzeroBitCount >= Self.faultsMax { return .faulty }

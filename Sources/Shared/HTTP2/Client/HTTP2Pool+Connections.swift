@@ -172,6 +172,17 @@ extension HTTP2Pool {
         connections.first { $0.number == number }?.retire(.unwanted)
     }
 
+    /// Whether little waits for a stream.
+    package var isSlack: Bool { waiting.count < 256 && room > 0 }
+
+    /// Whether an open connection has lost most of its streams for longer than a moment.
+    package var isPunished: Bool {
+        connections.contains {
+            $0.machine.state == .open
+                && $0.health.isShrunk(nowMs: loop.nowMs, forMs: limits.shrunkMs / 4)
+        }
+    }
+
     // MARK: Figures
 
     /// The pool's gauges and counters now.

@@ -113,6 +113,25 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
         return true
     }
 
+    /// Takes requests back that still wait for a stream; their sink hears nothing of them.
+    /// - Returns: the tags of those that `isWanted` chose, in their order.
+    package func recall(where isWanted: (_ tag: UInt64) -> Bool) -> [UInt64] {
+        var tags: [UInt64] = []
+        var kept = SlotQueue()
+        while let index = waiting.popFirst(slab) {
+            let tag = unsafe slab.slots[Int(index)].request.tag
+            if isWanted(tag) {
+                wheel.remove(index)
+                slab.release(index)
+                tags.append(tag)
+            } else {
+                kept.append(index, slab)
+            }
+        }
+        waiting = kept
+        return tags
+    }
+
     /// Opens the minimum of connections without waiting for a request.
     package func warmUp() {
         guard !isClosed else { return }
