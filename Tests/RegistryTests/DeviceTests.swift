@@ -204,23 +204,6 @@ private func phone(_ token: String = appleToken, at ms: Int64 = 1_790_000_000_00
         #expect(try claim(2, 101) == 1)
         #expect(try shelf.session.command("EXISTS", "peal:hop:{shop:a}:peal.jobs.normal/3/17:1").integer == 1)
     }
-
-    @Test func leasesNoMoreThanTheBucketHolds() throws {
-        let shelf = try Shelf()
-        let take = { (wanted: Int64) in
-            try shelf.session.run {
-                RegistryCommands.takeTokens(
-                    app: "shop", provider: "fcm", perSecond: 1, capacity: 100, wanted: wanted, into: &$0)
-            }.array.compactMap(\.integer)
-        }
-        #expect(try take(60) == [60, 0])
-        // A slow machine may see a token or two come back.
-        let rest = try #require(try take(60).first)
-        #expect((40...45).contains(rest))
-        let none = try take(1_000)
-        #expect(none.count == 2)
-        if none.first == 0 { #expect(none[1] > 0 && none[1] <= 1_000) }
-    }
 }
 
 @Suite struct PreferencesTests {

@@ -1,23 +1,30 @@
 internal import Core
 package import Redis
 
-/// A per-recipient frequency cap: at most `burst` at once and one more each `intervalMicroseconds`.
-///
-/// - Source: generic cell rate algorithm (ITU-T I.371).
+/// A per-recipient frequency cap: at most `count` notifications of a class in any window.
 @safe
 package struct FrequencyCap {
     /// The class of notifications that share the cap.
     package let name: UnsafeRawBufferPointer
-    /// Microseconds a notification.
-    package let intervalMicroseconds: Int64
-    /// The most notifications at once.
-    package let burst: Int64
+    /// The most notifications in any window; at least 1.
+    package let count: Int64
+    /// Milliseconds of the window.
+    package let windowMs: Int64
+    /// The position that the job first had: a job is charged once, however often it comes.
+    package let origin: JobPosition
+    /// Whether a newer job of the class takes the place of those that wait.
+    package let replaces: Bool
 
     /// Makes a cap whose name is borrowed.
-    @inlinable package init(name: UnsafeRawBufferPointer, intervalMicroseconds: Int64, burst: Int64) {
+    @inlinable package init(
+        name: UnsafeRawBufferPointer, count: Int64, windowMs: Int64, origin: JobPosition,
+        replaces: Bool = false
+    ) {
         unsafe self.name = unsafe name
-        self.intervalMicroseconds = max(1, intervalMicroseconds)
-        self.burst = max(1, burst)
+        self.count = max(1, count)
+        self.windowMs = max(1, windowMs)
+        self.origin = origin
+        self.replaces = replaces
     }
 }
 
@@ -55,20 +62,23 @@ package struct Admission {
     package var dedup: DedupClaim?
     /// The frequency cap.
     package var cap: FrequencyCap?
-    /// Charge the cap although the job was counted before: a job that a cap had deferred comes back.
-    package var chargesCapAgain = false
 
     /// Makes an admission that only reads.
     @inlinable package init(_ recipient: RecipientReference) { self.recipient = recipient }
 
     /// Appends the script call.
     package func encode(into out: inout RedisCommandBuffer) {
-        let keys = 1 + (dedup == nil ? 0 : 1) + (cap == nil ? 0 : 1)
-        let arguments = 6 + (dedup == nil ? 0 : 2) + (cap == nil ? 0 : 2)
+        let keys = 1 + (dedup == nil ? 0 : 1) + (cap.map { $0.replaces ? 2 : 1 } ?? 0)
+        let arguments = 6 + (dedup == nil ? 0 : 2) + (cap == nil ? 0 : 3)
         out.begin(RegistryScripts.admit, keys: keys, arguments: arguments)
         out.argument { RegistryKeys.user(recipient, into: &$0) }
         if let dedup { out.argument { unsafe RegistryKeys.dedup(recipient, key: dedup.key, into: &$0) } }
-        if let cap { out.argument { unsafe RegistryKeys.cap(recipient, class: cap.name, into: &$0) } }
+        if let cap {
+            out.argument { unsafe RegistryKeys.cap(recipient, class: cap.name, into: &$0) }
+            if cap.replaces {
+                out.argument { unsafe RegistryKeys.newest(recipient, class: cap.name, into: &$0) }
+            }
+        }
         out.argument(decimal: flags)
         encodePosition(into: &out)
         if let dedup {
@@ -76,13 +86,15 @@ package struct Admission {
             out.argument(decimal: dedup.milliseconds)
         }
         if let cap {
-            out.argument(decimal: cap.intervalMicroseconds)
-            out.argument(decimal: cap.burst)
+            out.argument { cap.origin.appendIdentity(to: &$0) }
+            out.argument(decimal: cap.count)
+            out.argument(decimal: cap.windowMs)
         }
     }
 
     private var flags: Int64 {
-        (position == nil ? 0 : 1) | (dedup == nil ? 0 : 2) | (cap == nil ? 0 : 4) | (chargesCapAgain ? 8 : 0)
+        (position == nil ? 0 : 1) | (dedup == nil ? 0 : 2) | (cap == nil ? 0 : 4)
+            | (cap?.replaces == true ? 8 : 0)
     }
 
     private func encodePosition(into out: inout RedisCommandBuffer) {
@@ -110,6 +122,8 @@ package enum AdmissionVerdict: UInt8, Sendable, CaseIterable {
     case duplicateInProgress = 3
     /// The recipient's frequency cap is used up.
     case capped = 4
+    /// A newer job has taken its place while it waited for its frequency cap.
+    case replaced = 5
 }
 
 /// The reply to an ``Admission``, read in place.

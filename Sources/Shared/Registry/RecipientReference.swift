@@ -84,6 +84,38 @@ package enum RegistryKeys {
         unsafe out.append(collapse)
     }
 
+    /// `peal:next:{app:recipient}:<class>`, the newest job that waits for a cap.
+    @inlinable package static func newest(
+        _ of: RecipientReference, class name: UnsafeRawBufferPointer, into out: inout ByteBuffer
+    ) {
+        out.append("peal:next:")
+        tag(of, into: &out)
+        out.append(byte: UInt8(ascii: ":"))
+        unsafe out.append(name)
+    }
+
+    /// `peal:sync:{app:recipient}:<device>`, the claim of the push that tells a read to the other devices.
+    @inlinable package static func sync(
+        _ of: RecipientReference, device: UnsafeRawBufferPointer, into out: inout ByteBuffer
+    ) {
+        out.append("peal:sync:")
+        tag(of, into: &out)
+        out.append(byte: UInt8(ascii: ":"))
+        unsafe out.append(device)
+    }
+
+    /// `peal:ids:{app:<bucket>}:<slice>`, a bucket of job ids.
+    package static func ids(
+        app: UnsafeRawBufferPointer, bucket: UInt64, slice: Int64, into out: inout ByteBuffer
+    ) {
+        out.append("peal:ids:{")
+        unsafe out.append(app)
+        out.append(byte: UInt8(ascii: ":"))
+        out.append(unsigned: bucket)
+        out.append("}:")
+        out.append(decimal: slice)
+    }
+
     /// `peal:dedup:{app:recipient}:<key>`, the state of a sender's dedup key.
     @inlinable package static func dedup(
         _ of: RecipientReference, key: UnsafeRawBufferPointer, into out: inout ByteBuffer

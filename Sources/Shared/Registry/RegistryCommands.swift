@@ -100,19 +100,6 @@ package enum RegistryCommands {
         out.argument(decimal: max(0, asOfMs))
     }
 
-    /// Leases up to `wanted` tokens of a provider's quota; the reply is the tokens given and the milliseconds
-    /// until there is one.
-    package static func takeTokens(
-        app: String, provider: String, perSecond: Int64, capacity: Int64, wanted: Int64,
-        into out: inout RedisCommandBuffer
-    ) {
-        out.begin(RegistryScripts.takeTokens, keys: 1, arguments: 3)
-        out.argument(text: RegistryKeys.rate(app: app, provider: provider))
-        out.argument(decimal: perSecond)
-        out.argument(decimal: capacity)
-        out.argument(decimal: wanted)
-    }
-
     /// Reads what an operator paused; the reply is an HGETALL.
     package static func control(into out: inout RedisCommandBuffer) {
         out.begin(2)

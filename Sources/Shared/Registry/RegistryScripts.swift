@@ -4,19 +4,26 @@ package import Redis
 package enum RegistryScripts {
     /// Every script, for ``RedisClientOptions/scripts``.
     package static let all = [
-        admit, setUnread, addUnread, settleDedup, putDevice, removeDevice, releaseOwner, claimHop, takeTokens,
-        tickTimeSeries, correctEnvironment,
+        admit, setUnread, addUnread, read, settleDedup, claimID, settleID, putDevice, removeDevice,
+        releaseOwner, claimHop, takeTokens, slowQuota, tickTimeSeries,
+        correctEnvironment,
     ]
 
     /// At most one call a job: claims the dedup key, counts the job once, charges the frequency cap.
     ///
     /// It doesn't read the devices: that costs a script three times what it costs a plain command.
-    /// - Keys: user, then the dedup key (flag 2), then the cap (flag 4).
-    /// - Arguments: flags (1 count, 2 dedup, 4 cap, 8 charge the cap although the job was seen), the
-    ///   position's field, topic and partition, offset, record timestamp, unread delta; with flag 2 the job's
-    ///   identity and the claim's milliseconds; with flag 4 the microseconds a notification and the burst.
+    /// - Keys: user, then the dedup key (flag 2), then the cap (flag 4), then the newest waiting job (flag
+    ///   8).
+    /// - Arguments: flags (1 count, 2 dedup, 4 cap, 8 a newer job replaces those that wait), the position's
+    ///   field, topic and partition, offset, record timestamp, unread delta; with flag 2 the job's identity
+    ///   and the claim's milliseconds; with flag 4 the job's identity, the most notifications and the
+    ///   window's milliseconds.
     /// - Returns: `{verdict}` for 1 this very job is done, 2 its key is done by another job, 3 claimed by
-    ///   another; else `{verdict, unread, seen, preferences, wait ms}` for 0 go ahead and 4 capped.
+    ///   another; else `{verdict, unread, seen, preferences, wait ms}` for 0 go ahead, 4 capped and 5
+    ///   replaced by a newer job.
+    ///
+    /// A cap is the set of the jobs that it let through within the window, by their time: at most so many in
+    /// any window, and a job that asks again finds itself and isn't charged again.
     ///
     /// A position is "partition offset timestamp latest": the last counted record and the latest timestamp
     /// counted in this life of the topic. A record is one that was counted before when it is that very
@@ -58,14 +65,32 @@ package enum RegistryScripts {
              end
             end
             local v,w=0,0
-            if f%8>3 and (seen==0 or f>7) then
-             local c=call('TIME')
-             local now=c[1]*1e6+c[2]
-             local step=tonumber(ARGV[a])
-             local tat=math.max(tonumber(call('GET',KEYS[k]) or 0) or 0,now)+step
-             local wait=tat-ARGV[a+1]*step-now
-             if wait>0 then v=4 w=math.ceil(wait/1000)
-             else call('SET',KEYS[k],string.format('%.0f',tat),'PX',math.ceil((tat-now)/1000)+1) end
+            if f>3 then
+             local id,most,per=ARGV[a],tonumber(ARGV[a+1]),tonumber(ARGV[a+2])
+             if not call('ZSCORE',KEYS[k],id) then
+              local c=call('TIME')
+              local now=c[1]*1000+math.floor(c[2]/1000)
+              call('ZREMRANGEBYSCORE',KEYS[k],'-inf',now-per)
+              local used=call('ZCARD',KEYS[k])
+              if f>7 then
+               local newest=call('GET',KEYS[k+1])
+               if newest and newest~=id then
+                local parts='^(.*)%.(%-?%d+)%.(%-?%d+)$'
+                local p,o,t=string.match(newest,parts)
+                local q,m,s=string.match(id,parts)
+                o,t,m,s=tonumber(o),tonumber(t),tonumber(m),tonumber(s)
+                if t and s and (s<t or s==t and p==q and m<o) then v=5 end
+               end
+               if v==0 and (newest or used>=most) then call('SET',KEYS[k+1],id,'PX',per+86400000) end
+              end
+              if v==0 and used>=most then
+               v=4
+               w=math.max(1,tonumber(call('ZRANGE',KEYS[k],used-most,used-most,'WITHSCORES')[2])+per-now)
+              elseif v==0 then
+               call('ZADD',KEYS[k],now,id)
+               call('PEXPIRE',KEYS[k],per)
+              end
+             end
             end
             return {v,n,seen,u[3] or '',w}
             """)
@@ -176,28 +201,6 @@ package enum RegistryScripts {
         source: """
             if redis.call('SET',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then return 1 end
             return redis.call('GET',KEYS[1])==ARGV[1] and 1 or 0
-            """)
-
-    /// Leases tokens from a bucket that fills at a rate.
-    ///
-    /// - Keys: rate. Arguments: tokens a second, the most tokens in the bucket, tokens wanted.
-    /// - Returns: `{tokens given, milliseconds until there is one}`.
-    package static let takeTokens = RedisScript(
-        name: "take_tokens",
-        source: """
-            local t=redis.call('TIME')
-            local now=t[1]*1000+math.floor(t[2]/1000)
-            local b=redis.call('HMGET',KEYS[1],'k','t')
-            local rate,most,want=math.max(tonumber(ARGV[1]),0.001),tonumber(ARGV[2]),tonumber(ARGV[3])
-            local k=tonumber(b[1]) or most
-            k=math.min(most,k+math.max(0,now-(tonumber(b[2]) or now))*rate/1000)
-            local given=math.floor(math.min(want,k))
-            k=k-given
-            redis.call('HSET',KEYS[1],'k',string.format('%.3f',k),'t',string.format('%.0f',now))
-            redis.call('PEXPIRE',KEYS[1],60000)
-            local wait=0
-            if given==0 then wait=math.ceil((1-k)*1000/rate) end
-            return {given,wait}
             """)
 
     /// Appends an entry to an app's stream, unless another pod did within the interval.

@@ -1,0 +1,49 @@
+package import Redis
+
+/// Reads: what a device tells when its user has seen something.
+extension DeviceDirectory {
+    /// What became of a read.
+    package struct ReadAnswer: Sendable, Equatable {
+        /// The unread counter.
+        package let unread: Int64
+        /// Whether the push that tells the other devices is the caller's to publish; else one that is under
+        /// way will tell them.
+        package let isOurs: Bool
+    }
+
+    /// Changes the counter and claims the push to the recipient's other devices.
+    /// - Parameters:
+    ///   - device: the device that read; empty when it is none of them.
+    ///   - claimMs: how long nobody else publishes a push for the same device, unless a worker takes it up
+    ///     before.
+    package func read(
+        _ change: UnreadChange, of recipient: String, device: String, claimMs: Int64
+    ) throws(RedisFailure) -> ReadAnswer {
+        let id = Array(device.utf8)
+        let reply = try RecipientReference.with(app: app, recipient: recipient) {
+            (reference) throws(RedisFailure) in
+            try session.run { out in
+                unsafe id.withUnsafeBytes { id in
+                    unsafe RegistryCommands.read(
+                        change, of: reference, device: id, claimMs: claimMs, into: &out)
+                }
+            }
+        }.array
+        guard reply.count == 2, let unread = reply[0].integer, let isOurs = reply[1].integer else {
+            throw RedisFailure(.protocolBroken, "an unexpected reply to read")
+        }
+        return ReadAnswer(unread: unread, isOurs: isOurs == 1)
+    }
+
+    /// Gives the claim of a push back that could not be published.
+    package func giveBackSync(of recipient: String, device: String) throws(RedisFailure) {
+        let id = Array(device.utf8)
+        _ = try RecipientReference.with(app: app, recipient: recipient) { (reference) throws(RedisFailure) in
+            try session.run { out in
+                unsafe id.withUnsafeBytes { id in
+                    unsafe RegistryCommands.endSync(of: reference, device: id, into: &out)
+                }
+            }
+        }
+    }
+}
