@@ -50,6 +50,15 @@ import Testing
     }
 
     @Test func `Every shape of to is read`() throws {
+        try withJob(job(#""body":"b""#, to: #"{"except":["a"],"recipient":"r"}"#)) { job in
+            #expect(job.target == .others && job.deviceCount == 1)
+            #expect(texts(job.devices) == ["a"])
+            #expect(job.recipient.map { $0.equals("r") } == true)
+        }
+        try withJob(job(#""body":"b""#, to: #"{"recipient":"r","except":[]}"#)) { job in
+            #expect(job.target == .others && job.deviceCount == 0)
+            #expect(texts(job.devices).isEmpty)
+        }
         try withJob(job(#""body":"b""#, to: #"{"recipient":"r","devices":["a","b\u00e9"]}"#)) { job in
             #expect(job.target == .devices)
             #expect(job.recipient?.string == "r")

@@ -116,7 +116,7 @@ package enum JobKey {
         job.app.append(to: &key)
         key.append(byte: UInt8(ascii: "/"))
         switch job.target {
-        case .recipient, .devices: job.recipient?.append(to: &key)
+        case .recipient, .devices, .others: job.recipient?.append(to: &key)
         case .token: job.token?.append(to: &key)
         case .topic: job.audience?.append(to: &key)
         case .all: key.append(byte: UInt8(ascii: "*"))

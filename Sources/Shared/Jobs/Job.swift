@@ -42,7 +42,7 @@ package struct Job: BitwiseCopyable {
     package internal(set) var unread: Int32 = 0
     /// The number of members in `data`.
     package internal(set) var dataCount: UInt16 = 0
-    /// The number of device ids in `to.devices`.
+    /// The number of device ids in `to.devices` or `to.except`.
     package internal(set) var deviceCount: UInt16 = 0
     /// The offset of the job's opening brace, for ``JobLine``.
     @usableFromInline var openBrace: UInt16 = 0
@@ -113,15 +113,16 @@ package struct Job: BitwiseCopyable {
     @inlinable package var app: JSONText {
         unsafe JSONText(raw: slice(appSpan) ?? UnsafeRawBufferPointer(start: nil, count: 0), isEscaped: false)
     }
-    /// The recipient, for ``JobTarget/recipient`` and ``JobTarget/devices``.
+    /// The recipient, for ``JobTarget/recipient``, ``JobTarget/devices`` and ``JobTarget/others``.
     @inlinable package var recipient: JSONText? {
-        target == .recipient || target == .devices ? text(toSpan, .to) : nil
+        target == .recipient || target == .devices || target == .others ? text(toSpan, .to) : nil
     }
     /// The device token, for ``JobTarget/token``.
     @inlinable package var token: JSONText? { target == .token ? text(toSpan, .to) : nil }
     /// The subscribers' topic, for ``JobTarget/topic``.
     @inlinable package var audience: JSONText? { target == .topic ? text(toSpan, .to) : nil }
-    /// The device ids, for ``JobTarget/devices``: an array of strings, see ``deviceCount``.
+    /// The device ids, for ``JobTarget/devices`` and ``JobTarget/others``: an array of strings, see
+    /// ``deviceCount``.
     @inlinable package var devices: JSONElements {
         unsafe JSONElements(slice(devicesSpan) ?? UnsafeRawBufferPointer(start: nil, count: 0))
     }

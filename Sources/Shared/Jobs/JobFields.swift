@@ -82,6 +82,8 @@ package enum JobTarget: UInt8, BitwiseCopyable, Sendable, CaseIterable {
     case recipient
     /// Some devices of one recipient.
     case devices
+    /// Every device of one recipient but some.
+    case others
     /// One token, with no recipient behind it.
     case token
     /// Every subscriber of a topic.

@@ -5,6 +5,7 @@ extension JobWalk {
     private struct Target {
         var kind: JobTarget?
         var sawDevices = false
+        var sawExcept = false
         var sawPlatform = false
         var sawEnvironment = false
         var token = JobToken()
@@ -45,13 +46,15 @@ extension JobWalk {
         }
         if unsafe text.isEqual(to: "token") { return named(.token, 4096, "to.token", &target, &job) }
         if unsafe text.isEqual(to: "topic") { return named(.topic, 256, "to.topic", &target, &job) }
-        if unsafe text.isEqual(to: "devices") { return devices(&target, &job) }
+        if unsafe text.isEqual(to: "devices") { return devices(&target.sawDevices, "to.devices", &job) }
+        if unsafe text.isEqual(to: "except") { return devices(&target.sawExcept, "to.except", &job) }
         if unsafe text.isEqual(to: "platform") { return platform(&target, &job) }
         if unsafe text.isEqual(to: "environment") { return environment(&target, &job) }
         if unsafe text.isEqual(to: "all") { return all(&target) }
         return fail(
             .unknownField, "to." + printable(name),
-            "to has recipient, devices, token, platform, environment, topic and all; correct the name.")
+            "to has recipient, devices, except, token, platform, environment, topic and all; correct the "
+                + "name.")
     }
 
     private mutating func claim(_ kind: JobTarget, _ field: StaticString, _ target: inout Target) -> Bool {
@@ -83,30 +86,30 @@ extension JobWalk {
             ? true : fail(.invalidValue, "to.all", "all can only be true; name a recipient to send to one.")
     }
 
-    private mutating func devices(_ target: inout Target, _ job: inout Job) -> Bool {
-        guard !target.sawDevices else {
-            return fail(.duplicateField, "to.devices", "The field is there twice; keep one.")
+    /// Reads `devices` or `except`: an array of device ids. Nobody to leave out is a list all the same.
+    private mutating func devices(_ saw: inout Bool, _ field: StaticString, _ job: inout Job) -> Bool {
+        guard !saw else {
+            return fail(.duplicateField, "\(field)", "The field is there twice; keep one.")
         }
-        target.sawDevices = true
+        saw = true
         let start = position
         guard take(UInt8(ascii: "[")) else {
-            return fail(.wrongType, "to.devices", "devices must be an array of device ids.")
-        }
-        guard !take(UInt8(ascii: "]")) else {
-            return fail(.emptyValue, "to.devices", "devices is empty; name a device or leave the field out.")
+            return fail(.wrongType, "\(field)", "The field must be an array of device ids.")
         }
         var token = JobToken()
         var count = 0
-        repeat {
-            guard identifier(&token, 128, "to.devices") else { return false }
-            count += 1
-            guard count <= JobParser.maximumDevices else {
-                return fail(
-                    .outOfRange, "to.devices",
-                    "devices may name \(JobParser.maximumDevices) ids; split the job.")
-            }
-        } while take(UInt8(ascii: ","))
-        guard take(UInt8(ascii: "]")) else { return malformed("',' or ']' is missing") }
+        if !take(UInt8(ascii: "]")) {
+            repeat {
+                guard identifier(&token, 128, "\(field)") else { return false }
+                count += 1
+                guard count <= JobParser.maximumDevices else {
+                    return fail(
+                        .outOfRange, "\(field)",
+                        "The field may name \(JobParser.maximumDevices) ids; split the job.")
+                }
+            } while take(UInt8(ascii: ","))
+            guard take(UInt8(ascii: "]")) else { return malformed("',' or ']' is missing") }
+        }
         job.devicesSpan = JobToken(start: start, end: offset(at - 1) + 1).span
         job.deviceCount = UInt16(truncatingIfNeeded: count)
         return true
@@ -154,7 +157,18 @@ extension JobWalk {
             guard kind == .recipient else {
                 return fail(.contradiction, "to.devices", "devices needs a recipient beside it.")
             }
+            guard job.deviceCount > 0 else {
+                return fail(
+                    .emptyValue, "to.devices", "devices is empty; name a device or leave the field out.")
+            }
             job.target = .devices
+        }
+        if target.sawExcept {
+            guard kind == .recipient, !target.sawDevices else {
+                return fail(
+                    .contradiction, "to.except", "except needs a recipient beside it, and no devices.")
+            }
+            job.target = .others
         }
         if kind == .token {
             guard target.sawPlatform else {
