@@ -124,8 +124,8 @@ let package = Package(
         library(
             "ProducerKit", "Sources/Producer/Kit",
             [
-                "Core", "Decisions", "Jobs", "EventLoop", "Kafka", "Logging", "Terminal", "Configuration",
-                "Services",
+                "Core", "Decisions", "Jobs", "EventLoop", "Kafka", "Redis", "Logging", "Terminal",
+                "Configuration", "Registry", "Services",
             ]),
         library(
             "SimulatorKit", "Sources/Simulator/Kit",
@@ -185,7 +185,10 @@ let package = Package(
             ]),
         tests(
             "ProducerTests",
-            ["ProducerKit", "Kafka", "Jobs", "Decisions", "Core", "EventLoop", "Terminal", "TestSupport"]),
+            [
+                "ProducerKit", "Kafka", "Redis", "Registry", "Jobs", "Decisions", "Core", "EventLoop",
+                "Terminal", "TestSupport",
+            ]),
         tests(
             "RetryTests",
             [
@@ -195,7 +198,8 @@ let package = Package(
         tests(
             "WorkerTests",
             [
-                "WorkerKit", "RetryKit", "SimulatorKit", "HTTPClient", "Kafka", "Redis", "Registry",
+                "WorkerKit", "RetryKit", "ProducerKit", "SimulatorKit", "HTTPClient", "Kafka", "Redis",
+                "Registry",
                 "Configuration",
                 "Decisions",
                 "Jobs", "Rendering", "Providers", "Security", "Core", "EventLoop", "Logging",

@@ -47,7 +47,7 @@ package enum ProducerCommand {
 
     /// The whole command.
     package static let root = Command(
-        "peal-producer", summary: "Publishes notification jobs.", subcommands: [send])
+        "peal-producer", summary: "Publishes notification jobs.", subcommands: [send, ReadCommand.command])
 
     /// Reads the `send` command's options.
     /// - Throws: what is wrong with them.
@@ -72,12 +72,21 @@ package enum ProducerCommand {
         return settings
     }
 
+    private static func read(_ arguments: Arguments) -> Int32 {
+        do throws(UsageFailure) {
+            return ReadCommand.run(try ReadCommand.settings(arguments))
+        } catch {
+            Console.failUsage(error, of: root)
+        }
+    }
+
     /// Runs the process and gives its exit code.
     package static func main(version: String) -> Int32 {
         let arguments = Console.arguments(for: root, version: version)
         let stop = StopFlag()
         Interruption.watch(stop)
         Signals.ignorePipe()
+        if arguments.path == ["read"] { return read(arguments) }
         let settings: SendSettings
         do throws(UsageFailure) {
             settings = try Self.settings(arguments)

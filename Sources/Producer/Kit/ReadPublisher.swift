@@ -1,0 +1,120 @@
+internal import Core
+internal import EventLoop
+package import Jobs
+import Kafka
+package import Redis
+package import Registry
+
+/// Why a read was not carried out, or not told to the other devices.
+package enum ReadFailure: Error, Sendable {
+    /// The app, the recipient or the device can't be one.
+    case job(JobFault)
+    /// The counter was not changed, as far as one knows.
+    case redis(RedisFailure)
+    /// The counter was changed; the other devices have not been told. The next read tells them.
+    case kafka(String)
+}
+
+/// Changes the unread counter after a read and tells the recipient's other devices by a silent push.
+///
+/// Reads are coalesced: the push waits a second in a retry topic, and whatever is read until a worker takes
+/// it up goes with it, since it carries the counter's value at that moment.
+/// - Threading: one thread.
+package final class ReadPublisher {
+    /// How long a push waits for further reads, in milliseconds.
+    package static let gatherMs: Int64 = 1000
+    /// How long a push that no worker has taken up keeps others from being published, in milliseconds.
+    package static let claimMs: Int64 = 10_000
+
+    private let session: RedisSession
+    private let kafka: SendSettings
+    private let parser: JobParser
+    private var publisher: JobPublisher?
+    private var value = ByteBuffer(capacity: 1024)
+
+    /// Makes a publisher; nil without memory for the parser. It connects to Kafka when the first push is due.
+    /// The session knows the registry's scripts.
+    package init?(session: RedisSession, kafka: SendSettings) {
+        guard let parser = JobParser() else { return nil }
+        self.parser = parser
+        self.session = session
+        self.kafka = kafka
+    }
+
+    /// Carries a read out; `nowMs` is milliseconds since 1970.
+    /// - Parameter device: the device that read, which is not told; empty when it is none of them.
+    package func read(
+        _ change: UnreadChange, app: String, recipient: String, device: String, nowMs: Int64
+    ) throws(ReadFailure) -> DeviceDirectory.ReadAnswer {
+        write(app, recipient, device, nowMs)
+        var job = Job()
+        if let fault = unsafe parser.parse(value.bytes, into: &job) { throw .job(fault) }
+        let directory = DeviceDirectory(session: session, app: app)
+        let answer: DeviceDirectory.ReadAnswer
+        do throws(RedisFailure) {
+            answer = try directory.read(change, of: recipient, device: device, claimMs: Self.claimMs)
+        } catch {
+            throw .redis(error)
+        }
+        guard answer.isOurs else { return answer }
+        if let sentence = publish(job, nowMs) {
+            try? directory.giveBackSync(of: recipient, device: device)
+            throw .kafka(sentence)
+        }
+        return answer
+    }
+
+    private func write(_ app: String, _ recipient: String, _ device: String, _ nowMs: Int64) {
+        value.clear()
+        value.append("{\"app\":")
+        value.append(jsonString: app)
+        value.append(",\"to\":{\"recipient\":")
+        value.append(jsonString: recipient)
+        value.append(",\"except\":[")
+        if !device.isEmpty { value.append(jsonString: device) }
+        value.append("]},\"type\":\"badge\",\"collapse\":\"badge\",\"send_at\":")
+        value.append(jsonString: Timestamp.rfc3339(ms: nowMs + Self.gatherMs))
+        value.append("}")
+    }
+
+    /// Publishes the push; what went wrong as a sentence, nil when the brokers have it.
+    private func publish(_ job: Job, _ nowMs: Int64) -> String? {
+        let publisher: JobPublisher
+        do throws(KafkaFailure) {
+            if let known = self.publisher {
+                publisher = known
+            } else {
+                publisher = try makePublisher()
+                try publisher.producer.warmUp(timeoutMs: kafka.patienceMs)
+                self.publisher = publisher
+            }
+        } catch {
+            return error.message
+        }
+        switch publisher.publish(job, lane: Self.lane, opaque: 0, nowMs: nowMs) {
+        case .accepted: break
+        case .queueFull: return "the producer's queue is full"
+        case .failed(let code): return code.description
+        }
+        var reports: [DeliveryReport] = []
+        let left = publisher.producer.flush(deadlineMs: kafka.patienceMs, into: &reports)
+        guard left == 0, let report = reports.last else { return "the brokers did not answer in time" }
+        return report.isDelivered ? nil : report.code.description
+    }
+
+    private func makePublisher() throws(KafkaFailure) -> JobPublisher {
+        var configuration = KafkaConfiguration.producer(
+            brokers: kafka.brokers, clientID: "peal-producer", lingerMs: 0)
+        try configuration.apply(kafka.properties)
+        let producer = try KafkaProducer(
+            configuration, topics: JobPublisher.topics(names: kafka.names, tiers: kafka.tiers))
+        return JobPublisher(
+            producer: producer, names: kafka.names, tiers: kafka.tiers, seed: RandomSource.seed())
+    }
+
+    /// The normal lane's index in `TopicNames.lanes`.
+    private static let lane = 1
+
+    /// Ends the connections.
+    package func close() { publisher?.producer.close(deadlineMs: 0) }
+}
