@@ -56,6 +56,9 @@ func problems(_ text: String, _ environment: [String: String] = [:]) -> [String]
                     androidChannel: "orders"))
         #expect(shop.caps.map(\.className) == ["marketing", "social"])
         #expect(shop.caps.first?.perMs == 86_400_000)
+        #expect(shop.caps.map(\.policy) == [.drop, .defer])
+        #expect(shop.dedupIDsMs == 3_600_000)
+        #expect(shop.apnsQuota == 5_000_000 && shop.fcmQuota == 5_000_000)
         #expect(!shop.isLogOnly)
         #expect(settings.app("playground")?.isLogOnly == true)
         settings.apps = []
@@ -236,6 +239,16 @@ func problems(_ text: String, _ environment: [String: String] = [:]) -> [String]
                 "apps.a.web_push.subject must be a mailto: or https: address"
             ),
             ("apps: {a: {caps: {x: lots}}}", "'lots' is no cap; write it like 5/1h"),
+            ("apps: {a: {caps: {x: 5/1h later}}}", "'5/1h later' is no cap"),
+            ("apps: {a: {caps: {x: 5/1h defer now}}}", "'5/1h defer now' is no cap"),
+            ("apps: {a: {caps: {x: 10001/1h}}}", "'10001/1h' is no cap"),
+            ("apps: {a: {caps: {x: 1/31d}}}", "'1/31d' is no cap"),
+            ("apps: {a: {quota: {fcm: 0/s}}}", "'0/s' is no rate; write it like 500/s or 30000/m"),
+            ("apps: {a: {quota: {fcm: 500}}}", "'500' is no rate"),
+            ("apps: {a: {quota: {apns: 5/2h}}}", "'5/2h' is no rate"),
+            ("apps: {a: {quota: {sms: 5/s}}}", "unknown key"),
+            ("apps: {a: {dedup_ids: 8d}}", "8d must lie between"),
+            ("apps: {a: {dedup_ids_expected: 5}}", "must be a whole number from 1000"),
             ("apps: [a]", "'apps' is a list; write a mapping of settings under it"),
         ])
     func badValues(_ text: String, _ expected: String) {
@@ -244,6 +257,20 @@ func problems(_ text: String, _ environment: [String: String] = [:]) -> [String]
         #expect(found.first?.hasPrefix("peal.yaml:1: ") == true)
         #expect(found.first?.contains(expected) == true, "\(found)")
         #expect(found.first?.contains("secret") == false)
+    }
+
+    @Test("limits of an app are read as they are written")
+    func limits() throws {
+        let text = "apps: {a: {caps: {x: 5/1h replace, y: 1/90s}, quota: {apns: 90/m, fcm: 7/10s}}}"
+        let variables = ["PEAL_APPS_A_DEDUP_IDS": "2h", "PEAL_APPS_A_CAPS_Y": "2/1m drop"]
+        let app = try #require(try load(text, variables).app("a"))
+        #expect(
+            app.caps == [
+                .init(className: "x", count: 5, perMs: 3_600_000, policy: .replace),
+                .init(className: "y", count: 2, perMs: 60_000, policy: .drop),
+            ])
+        #expect(app.apnsQuota == 1500 && app.fcmQuota == 700)
+        #expect(app.dedupIDsMs == 7_200_000 && app.dedupIDsExpected == 1_000_000)
     }
 
     @Test("a bad value from the environment names the variable")

@@ -41,8 +41,9 @@ package final class ReadPublisher {
         self.kafka = kafka
     }
 
-    /// Carries a read out; `nowMs` is milliseconds since 1970.
-    /// - Parameter device: the device that read, which is not told; empty when it is none of them.
+    /// Carries a read out on `device`, which is not told; it is empty when it is none of the recipient's.
+    /// `nowMs` is milliseconds since 1970.
+    /// - Throws: what is wrong with the names, or what could not be reached.
     package func read(
         _ change: UnreadChange, app: String, recipient: String, device: String, nowMs: Int64
     ) throws(ReadFailure) -> DeviceDirectory.ReadAnswer {

@@ -41,19 +41,6 @@ extension Settings {
             package var subject: String
         }
 
-        /// At most `count` notifications of a class to one recipient in any `perMs`.
-        package struct Cap: Equatable, Sendable {
-            package var className: String
-            package var count: Int
-            package var perMs: Int64
-
-            package init(className: String, count: Int, perMs: Int64) {
-                self.className = className
-                self.count = count
-                self.perMs = perMs
-            }
-        }
-
         package let name: String
         /// Shown where a notification has none.
         package var title: String
@@ -85,6 +72,14 @@ extension Settings {
         package var androidChannel: String?
         /// By class, sorted.
         package var caps: [Cap] = []
+        /// How long a second job of one id is dropped, in ms; 0 for never.
+        package var dedupIDsMs: Int64 = 0
+        /// Jobs with an id in such a time; it sizes what Redis keeps of them.
+        package var dedupIDsExpected: Int64 = 1_000_000
+        /// Notifications in a thousand seconds to APNs; nil for no bound.
+        package var apnsQuota: Int64?
+        /// Notifications in a thousand seconds to FCM; nil for the project's.
+        package var fcmQuota: Int64?
 
         package init(name: String) {
             self.name = name
@@ -135,7 +130,7 @@ extension Settings {
             readAPNs(section.section("apns"))
             readFCM(section.section("fcm"))
             readWebPush(section.section("web_push"))
-            readCaps(section.section("caps"))
+            readLimits(section)
             section.finish()
         }
 
@@ -229,24 +224,6 @@ extension Settings {
                     .missing, at: section.place,
                     "\(section.name("key_file")) is missing; write the path of the VAPID key (PEM)")
             }
-            section.finish()
-        }
-
-        /// A cap is written `5/1h`: five in any hour.
-        private mutating func readCaps(_ section: SectionReader) {
-            for entry in section.otherEntries(than: []) {
-                guard let found = section.find(entry.key) else { continue }
-                let parts = found.text.split(separator: "/", omittingEmptySubsequences: false)
-                guard parts.count == 2, let count = Int(parts[0]), (1...100_000).contains(count),
-                    let per = Units.durationMs(String(parts[1])), (1000...2_592_000_000).contains(per)
-                else {
-                    section.report(
-                        .badValue, found, entry.key, "'\(found.text)' is no cap; write it like 5/1h")
-                    continue
-                }
-                caps.append(Cap(className: entry.key, count: count, perMs: per))
-            }
-            caps.sort { $0.className < $1.className }
             section.finish()
         }
     }

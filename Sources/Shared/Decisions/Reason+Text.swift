@@ -90,6 +90,8 @@ extension Reason {
         case .muted: "The recipient muted this kind of notification."
         case .quietHours: "The recipient's quiet hours."
         case .capped: "The recipient's frequency cap is reached."
+        case .replaced: "A newer notification took its place while it waited for the frequency cap."
+        case .quotaWait: "The app's quota at the provider is used up for the moment."
         case .duplicate: "The same notification was sent before."
         case .superseded: "A newer notification of the same collapse key was sent."
         case .noDevice: "The recipient has no device."

@@ -83,6 +83,8 @@ package enum Reason: UInt8, CaseIterable, Sendable {
     case muted
     case quietHours
     case capped
+    case replaced
+    case quotaWait
     case duplicate
     case superseded
     case noDevice
@@ -182,6 +184,8 @@ package enum Reason: UInt8, CaseIterable, Sendable {
         case .muted: "muted"
         case .quietHours: "quiet_hours"
         case .capped: "capped"
+        case .replaced: "replaced"
+        case .quotaWait: "quota_wait"
         case .duplicate: "duplicate"
         case .superseded: "superseded"
         case .noDevice: "no_device"

@@ -13,6 +13,9 @@ package struct DirectoryBuilder {
     private let settings: Settings
     private let keeper: CredentialKeeper?
     private var routes: [RouteDefinition] = []
+    private var quotas: [QuotaDefinition] = []
+    /// By FCM route: its project.
+    private var projects: [Int: String] = [:]
     private var byName: [String: Int] = [:]
     private var bearers: [String: Bearer] = [:]
     private var contexts: [String: TLSContext] = [:]
@@ -28,7 +31,7 @@ package struct DirectoryBuilder {
     package mutating func build() throws(CredentialFailure) -> ProviderDirectory {
         var apps: [AppEntry] = []
         for app in settings.apps { apps.append(try entry(app)) }
-        return ProviderDirectory(apps: apps, routes: routes)
+        return ProviderDirectory(apps: apps, routes: routes, quotas: quotas)
     }
 
     private mutating func entry(_ app: Settings.App) throws(CredentialFailure) -> AppEntry {
@@ -53,7 +56,37 @@ package struct DirectoryBuilder {
         traits.unreadDefault = Int32(clamping: app.unreadDefault)
         traits.sendsBadge = app.badge
         traits.usesLog = app.isLogOnly
-        return AppEntry(name: app.name, render: app.renderSettings, traits: traits)
+        addLimits(app, &traits)
+        return AppEntry(
+            name: app.name, render: app.renderSettings, traits: traits, caps: app.caps.map(CapRule.init))
+    }
+
+    // MARK: Limits
+
+    private mutating func addLimits(_ app: Settings.App, _ traits: inout AppTraits) {
+        traits.hasCaps = !app.caps.isEmpty
+        traits.dedupIDsMs = app.dedupIDsMs
+        traits.dedupIDsExpected = app.dedupIDsExpected
+        if let rate = app.apnsQuota, traits.apnsProduction >= 0 || traits.apnsSandbox >= 0 {
+            traits.apnsQuota = add(
+                QuotaDefinition(owner: app.name, provider: .apns, perThousandSeconds: rate))
+        }
+        guard traits.fcm >= 0 else { return }
+        // Without a quota of its own an app shares its project's with the project's other apps.
+        let project = projects[Int(traits.fcm)] ?? app.name
+        let standard = QuotaDefinition(
+            owner: "project/\(project)", provider: .fcm,
+            perThousandSeconds: Int64(settings.providers.fcmRate) * 1000)
+        traits.fcmQuota = add(
+            app.fcmQuota.map {
+                QuotaDefinition(owner: app.name, provider: .fcm, perThousandSeconds: $0)
+            } ?? standard)
+    }
+
+    private mutating func add(_ quota: QuotaDefinition) -> Int32 {
+        if let known = quotas.firstIndex(of: quota) { return Int32(known) }
+        quotas.append(quota)
+        return Int32(quotas.count - 1)
     }
 
     // MARK: APNs
@@ -102,9 +135,11 @@ package struct DirectoryBuilder {
         // A token endpoint of one's own replaces the one in the account's file, which may only name Google's.
         let uri = token == standard ? nil : "https://\(token.authority)\(token.path)"
         keeper?.keep(bearer, account, tokenURI: uri)
-        return try add(
+        let route = try add(
             name, .fcm, .production, settings.providers.fcm, settings.providers.fcmPool, bearer: bearer,
             path: Array("/v1/projects/\(project)/messages:send".utf8))
+        projects[route] = project
+        return route
     }
 
     // MARK: Routes
@@ -185,6 +220,20 @@ package struct DirectoryBuilder {
         } catch {
             throw CredentialFailure("\(error)")
         }
+    }
+}
+
+extension CapRule {
+    /// The configured cap.
+    fileprivate init(_ cap: Settings.App.Cap) {
+        let policy: Policy =
+            switch cap.policy {
+            case .drop: .drop
+            case .defer: .wait
+            case .replace: .replace
+            }
+        self.init(
+            name: Array(cap.className.utf8), count: Int64(cap.count), windowMs: cap.perMs, policy: policy)
     }
 }
 

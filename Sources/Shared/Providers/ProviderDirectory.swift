@@ -22,6 +22,15 @@ package struct AppTraits: BitwiseCopyable, Sendable {
     package var apnsProduction: Int32 = -1
     package var apnsSandbox: Int32 = -1
     package var fcm: Int32 = -1
+    /// Whether the app has caps.
+    package var hasCaps = false
+    /// How long a second job of one id is dropped, in ms, and how many are expected in that time; 0 for
+    /// never.
+    package var dedupIDsMs: Int64 = 0
+    package var dedupIDsExpected: Int64 = 0
+    /// Indices into ``ProviderDirectory/quotas``; -1 for no bound.
+    package var apnsQuota: Int32 = -1
+    package var fcmQuota: Int32 = -1
 
     package init() {}
 
@@ -46,11 +55,13 @@ package struct AppEntry: Sendable {
     package let name: String
     package let render: RenderSettings
     package let traits: AppTraits
+    package let caps: [CapRule]
 
-    package init(name: String, render: RenderSettings, traits: AppTraits) {
+    package init(name: String, render: RenderSettings, traits: AppTraits, caps: [CapRule] = []) {
         self.name = name
         self.render = render
         self.traits = traits
+        self.caps = caps
     }
 }
 
@@ -67,11 +78,13 @@ package enum Destination: Equatable, Sendable {
 package struct ProviderDirectory: Sendable {
     package let apps: [AppEntry]
     package let routes: [RouteDefinition]
+    package let quotas: [QuotaDefinition]
     private let indices: [String: Int]
 
-    package init(apps: [AppEntry], routes: [RouteDefinition]) {
+    package init(apps: [AppEntry], routes: [RouteDefinition], quotas: [QuotaDefinition] = []) {
         self.apps = apps
         self.routes = routes
+        self.quotas = quotas
         indices = Dictionary(apps.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 

@@ -11,11 +11,9 @@ extension DeviceDirectory {
         package let isOurs: Bool
     }
 
-    /// Changes the counter and claims the push to the recipient's other devices.
-    /// - Parameters:
-    ///   - device: the device that read; empty when it is none of them.
-    ///   - claimMs: how long nobody else publishes a push for the same device, unless a worker takes it up
-    ///     before.
+    /// Changes the counter after a read on `device` (empty when it is none of them) and claims the push to
+    /// the recipient's other devices. For `claimMs` nobody else publishes one for the same device, unless a
+    /// worker takes it up before.
     package func read(
         _ change: UnreadChange, of recipient: String, device: String, claimMs: Int64
     ) throws(RedisFailure) -> ReadAnswer {

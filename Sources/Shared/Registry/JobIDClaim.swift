@@ -37,12 +37,9 @@ package struct JobIDClaim: Sendable, Equatable {
     package let tag: UInt32
     private let field: UInt64
 
-    /// Makes a claim.
-    /// - Parameters:
-    ///   - id: the job's id.
-    ///   - keyHash: a hash of the record's key: the same id under another recipient is another job.
-    ///   - origin: the position that the job first had.
-    ///   - publishedMs: when it was first published, milliseconds since 1970.
+    /// Makes a claim. `keyHash` is a hash of the record's key, since the same id under another recipient is
+    /// another job; `origin` the position that the job first had, and `publishedMs` when it was first
+    /// published, milliseconds since 1970.
     package init(
         id: UnsafeRawBufferPointer, keyHash: UInt64, origin: JobPosition, publishedMs: Int64,
         window: JobIDWindow

@@ -15,8 +15,8 @@ extension RegistryCommands {
     }
 
     /// Tells the counter that a device has read something; the reply is the count, and 1 if a push to the
-    /// other devices is the caller's to publish.
-    /// - Parameter claimMs: how long nobody else publishes one, unless a worker takes it up before.
+    /// other devices is the caller's to publish. For `claimMs` nobody else publishes one, unless a worker
+    /// takes it up before.
     package static func read(
         _ change: UnreadChange, of recipient: RecipientReference, device: UnsafeRawBufferPointer,
         claimMs: Int64, into out: inout RedisCommandBuffer
@@ -70,11 +70,8 @@ extension RegistryCommands {
         out.argument(decimal: isDone ? 1 : 0)
     }
 
-    /// Leases up to `wanted` tokens of a quota; the reply is a ``TokenGrant``.
-    /// - Parameters:
-    ///   - perThousandSeconds: the quota, tokens in a thousand seconds.
-    ///   - capacity: the most tokens that may be saved up.
-    ///   - lessee: who asks; what is there is shared among them.
+    /// Leases up to `wanted` tokens of a quota of so many in a thousand seconds, of which at most `capacity`
+    /// are saved up; the reply is a ``TokenGrant``. What is there is shared among the lessees that ask.
     package static func takeTokens(
         app: String, provider: String, perThousandSeconds: Int64, capacity: Int64, wanted: Int64,
         lessee: String, into out: inout RedisCommandBuffer

@@ -79,10 +79,8 @@ extension Settings {
         note("worker.in_flight_app_share", worker.inFlightAppShare != standard.worker.inFlightAppShare)
         note("worker.control_interval", worker.controlIntervalMs != standard.worker.controlIntervalMs)
         note("providers.circuit", providers.circuit != standard.providers.circuit)
-        note("providers.fcm.rate", providers.fcmRate != standard.providers.fcmRate)
         note("gateway", gateway != standard.gateway)
         for app in apps {
-            note("apps.\(app.name).caps", !app.caps.isEmpty)
             note("apps.\(app.name).web_push", app.webPush != nil)
         }
         return names

@@ -38,6 +38,10 @@ struct DeliverySlot: PooledSlot {
     var isProbe = false
     /// When its own environment was asked, while the other one is; milliseconds since 1970.
     var probedAtMs: Int64 = 0
+    /// Whether it has a token of its quota.
+    var hasToken = false
+    /// When it began to wait for one, ms of the loop's clock.
+    var waitingSinceMs: UInt64 = 0
     /// The constant headers of its request; nil when it is printed.
     var template: TemplateID?
     /// The route it goes by, -1 for none.

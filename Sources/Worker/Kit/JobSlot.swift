@@ -65,12 +65,14 @@ struct JobSlot: PooledSlot {
     var owed: Int32 = -1
     /// Whether it holds the sender's dedup key and must mark it done or release it.
     var holdsDedup = false
+    /// Whether it holds its id and must mark it done or release it.
+    var holdsID = false
     /// Tells the answers to the job's last questions from those to earlier ones.
     var round: UInt8 = 0
     var standing: CollapseStanding = .alone
     /// Whether the registry let it pass, so that only its devices are missing.
     var isAdmitted = false
-    /// Whether a provider took one of its deliveries.
+    /// Whether a provider took one of its deliveries, in this attempt or one before.
     var hasAccepted = false
     /// Whether its bytes went to the dead-letter topic.
     var isBuried = false

@@ -13,6 +13,8 @@ struct RetryHeaders: Equatable {
     var firstFailureMs: Int64 = 0
     /// Whether there is an origin.
     var hasOrigin = false
+    /// Whether a provider took the job for one of its devices before.
+    var hasAccepted = false
 
     /// Attempts that reached a provider.
     var sends: Int { Int(clamping: max(0, attempt - waits)) }
@@ -36,6 +38,7 @@ struct RetryHeaders: Equatable {
         if let value = try number(headers, WorkerHeader.firstFailureMs, max: RecordEntry.latestMs) {
             out.firstFailureMs = value
         }
+        if let value = try number(headers, WorkerHeader.accepted, max: 1) { out.hasAccepted = value == 1 }
         if let origin = unsafe headers.value(PealHeader.origin) {
             guard origin.count >= 5, origin.count <= 320 else {
                 throw Fault(sentence: "the header peal-origin is not topic/partition/offset")
@@ -70,6 +73,8 @@ enum WorkerHeader {
     static let waits: StaticString = "peal-waits"
     /// When the first attempt failed, milliseconds since 1970.
     static let firstFailureMs: StaticString = "peal-failed-ms"
+    /// 1 when a provider took the job for one of its devices.
+    static let accepted: StaticString = "peal-accepted"
     /// What was already tried for each device of `peal-devices`, in the same order.
     static let history: StaticString = "peal-history"
     /// What is wrong with a dead job, as a sentence.

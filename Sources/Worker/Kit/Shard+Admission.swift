@@ -3,6 +3,7 @@ internal import Decisions
 internal import EventLoop
 internal import Jobs
 internal import Logging
+internal import Providers
 internal import Redis
 internal import Registry
 
@@ -24,6 +25,10 @@ enum RedisQuestion: UInt8 {
     case correctEnvironment
     /// What needs no answer: counters, dedup outcomes, the pod's beat.
     case tell
+    /// Whether a job of this id has been sent before.
+    case claimID = 8
+    /// Tokens of a provider's quota.
+    case tokens = 9
 
     /// The tag of a job's question.
     func tag(_ reference: UInt64, round: UInt8) -> RedisTag {
@@ -59,14 +64,16 @@ extension Shard: RedisReplyHandler {
             admission.dedup = unsafe DedupClaim(
                 key: key, origin: firstPosition(index), milliseconds: Self.dedupMemoryMs)
         }
+        if traits[Int(jobs[index].app)].hasCaps { admission.cap = cap(of: index) }
         probeRedis()
         jobs[index].round &+= 1
         jobs[index].isAdmitted = false
-        let changesSomething = admission.position != nil || admission.dedup != nil
+        let changesSomething = admission.position != nil || admission.dedup != nil || admission.cap != nil
         let reference = jobs.reference(index)
         let round = jobs[index].round
         let question: RedisQuestion = changesSomething ? .admit : .user
         var refusal = mayCollapse(index) ? askForLate(index) : nil
+        if refusal == nil, job.target == .others { refusal = endSync(job, admission.recipient) }
         if refusal == nil {
             refusal = redis?.issue(question.tag(reference, round: round)) {
                 if changesSomething {
@@ -97,12 +104,16 @@ extension Shard: RedisReplyHandler {
     /// A job is counted when it is first admitted. A hand-over comes after that, but for a job that only
     /// waited for the owner of its dedup key: then nothing has counted it.
     func isUncounted(_ index: Int32) -> Bool {
+        jobs[index].headers.attempt == 0 || hasWaited(index, for: .duplicate)
+    }
+
+    /// Whether the job has met no provider yet and comes back from a wait for this reason.
+    func hasWaited(_ index: Int32, for reason: Reason) -> Bool {
         let headers = jobs[index].headers
-        if headers.attempt == 0 { return true }
-        guard headers.sends == 0 else { return false }
+        guard headers.attempt > 0, headers.sends == 0 else { return false }
         let (batch, entry) = origin(index)
-        guard let reason = unsafe batch.headers(entry).value(PealHeader.reason) else { return false }
-        return unsafe reason.elementsEqual(Self.bytes(Reason.duplicate.label))
+        guard let last = unsafe batch.headers(entry).value(PealHeader.reason) else { return false }
+        return unsafe last.elementsEqual(Self.bytes(reason.label))
     }
 
     /// Makes sure that a hop that was written twice is worked on once.
@@ -155,7 +166,8 @@ extension Shard: RedisReplyHandler {
             counters.add(app: Int(clamping: tag.value), field: CounterField.tokensRemoved)
         case .correctEnvironment: if reply.integer == 1 { counts.environmentsCorrected &+= 1 }
         case .tell: break
-        case .admit, .user, .devices, .claimHop, .late:
+        case .tokens: quotaGranted(Int(clamping: tag.value), TokenGrant(copy reply))
+        case .admit, .user, .devices, .claimHop, .late, .claimID:
             guard let index = asking(tag) else { return }
             switch question {
             case .admit:
@@ -163,6 +175,9 @@ extension Shard: RedisReplyHandler {
                 admitted(index, reply)
             case .user: admitted(index, UserView(copy reply))
             case .late: tookLate(index, reply)
+            case .claimID:
+                redisTakesJobs()
+                idClaimed(index, reply.integer.flatMap { IDVerdict(rawValue: $0) })
             case .devices:
                 if jobs[index].isAdmitted { send(index, to: DeviceList(copy reply)) } else { askAgain(index) }
             default:
@@ -206,8 +221,10 @@ extension Shard: RedisReplyHandler {
 
     func redisFailed(_ tag: RedisTag, _ failure: RedisFailure) {
         guard let question = RedisQuestion(rawValue: tag.kind & 15), question != .tell,
-            question != .removeDevice, question != .correctEnvironment,
-            let index = asking(tag)
+            question != .removeDevice, question != .correctEnvironment
+        else { return }
+        if question == .tokens { return quotaFailed(Int(clamping: tag.value)) }
+        guard let index = asking(tag)
         else { return }
         jobs[index].round &+= 1
         if failure.code.isOutage || failure.code == .noScript || failure.code == .notPermitted {
@@ -234,7 +251,7 @@ extension Shard: RedisReplyHandler {
     }
 
     /// The job that asks now is the only one for a while if Redis refused the ones before.
-    private func probeRedis() {
+    func probeRedis() {
         if isRedisRefusing { redisRestUntilMs = loop.nowMs &+ Self.redisRestMs }
     }
 
@@ -260,11 +277,11 @@ extension Shard: RedisReplyHandler {
         }
         switch answer.verdict {
         case .alreadyDone, .duplicate: return conclude(index, .duplicate, .duplicate)
-        case .duplicateInProgress: return postpone(index, forMs: 10_000, reason: .duplicate)
-        case .capped: return conclude(index, .capped, .capped)
-        case .proceed: break
+        case .duplicateInProgress: return awaitDuplicate(index)
+        case .proceed, .capped, .replaced: jobs[index].holdsDedup = jobs[index].job.dedup != nil
         }
-        jobs[index].holdsDedup = jobs[index].job.dedup != nil
+        if answer.verdict == .capped { return capped(index, waitMs: answer.waitMs) }
+        if answer.verdict == .replaced { return conclude(index, .capped, .replaced) }
         pass(index, unread: answer.unread ?? -1, answer.preferences)
     }
 
@@ -278,7 +295,7 @@ extension Shard: RedisReplyHandler {
         jobs[index].badge = unread
         let isSilent = jobs[index].job.type == .background || jobs[index].job.type == .badge
         if !isSilent, let until = preferences.mutedUntilMs, until > nowMs {
-            settleDedup(index, isDone: true)
+            giveBackCap(index)
             return conclude(index, .muted, .muted)
         }
         if endsSuperseded(index) { return }
@@ -315,38 +332,23 @@ extension Shard: RedisReplyHandler {
                     environment: device.isSandbox ? .sandbox : .production,
                     token: scratch.bytes, device: id, registeredAtMs: device.registeredAtMs, history: tried))
         }
-        if started == 0 { noteOwed(index, .noDevice, .noDevice) }
+        if started == 0 {
+            giveBackCap(index)
+            noteOwed(index, .noDevice, .noDevice)
+        }
         closeDelivery(of: index)
     }
 
-    /// Whether the job names this device, or names none.
+    /// Whether the job is for this device of its recipient.
     private func wants(_ job: Job, _ id: UnsafeRawBufferPointer) -> Bool {
-        guard job.target == .devices else { return true }
+        guard job.target == .devices || job.target == .others else { return true }
         var wanted = job.devices
         while let element = wanted.next() {
             guard let name = element.text else { continue }
             text.clear()
-            if unsafe name.unescaped(into: &text).elementsEqual(id) { return true }
+            if unsafe name.unescaped(into: &text).elementsEqual(id) { return job.target == .devices }
         }
-        return false
-    }
-
-    /// Tells Redis what became of the job's dedup key.
-    func settleDedup(_ index: Int32, isDone: Bool) {
-        guard jobs[index].holdsDedup, let app = jobs[index].job.app as JSONText? else { return }
-        jobs[index].holdsDedup = false
-        scratch.clear()
-        text.clear()
-        let job = jobs[index].job
-        guard let recipient = unsafe job.recipient?.unescaped(into: &scratch),
-            let key = unsafe job.dedup?.unescaped(into: &text)
-        else { return }
-        let claim = unsafe DedupClaim(
-            key: key, origin: firstPosition(index), milliseconds: Self.dedupMemoryMs)
-        _ = redis?.issue(RedisQuestion.tell.tag(0, round: 0)) {
-            unsafe RegistryCommands.settle(
-                claim, of: RecipientReference(app: app.raw, recipient: recipient), isDone: isDone, into: &$0)
-        }
+        return job.target == .others
     }
 
     /// Removes a device's token if it is still the same and was registered before the given time.
@@ -379,31 +381,5 @@ extension Platform {
         case .android: self = .android
         case .web: self = .web
         }
-    }
-}
-
-/// The parts of `peal-origin`: `topic/partition/offset`.
-struct OriginHeader {
-    let topicHash: UInt16
-    let partition: Int32
-    let offset: Int64
-
-    /// Reads the header from its end, since a topic's name may not hold a slash but a value of ours may be
-    /// anything.
-    init?(_ bytes: UnsafeRawBufferPointer) {
-        var slashes: [Int] = []
-        for position in bytes.indices where unsafe bytes[position] == UInt8(ascii: "/") {
-            slashes.append(position)
-        }
-        guard slashes.count >= 2 else { return nil }
-        let first = slashes[slashes.count - 2]
-        let second = slashes[slashes.count - 1]
-        let partitionText = unsafe String(decoding: bytes[(first + 1)..<second], as: UTF8.self)
-        let offsetText = unsafe String(decoding: bytes[(second + 1)...], as: UTF8.self)
-        guard let partition = Int32(partitionText), let offset = Int64(offsetText) else { return nil }
-        topicHash = unsafe UInt16(
-            truncatingIfNeeded: Hash64.of(UnsafeRawBufferPointer(rebasing: bytes[..<first])))
-        self.partition = partition
-        self.offset = offset
     }
 }

@@ -105,7 +105,9 @@ extension Shard: ResponseSink {
             route.definition.bearer?.refuse(version: slot.bearerVersion)
         }
         if effects.contains(.holdMinting) { route.definition.bearer?.holdMinting() }
-        if effects.contains(.gateQuota), case .retry(_, let afterMs) = verdict.outcome {
+        if effects.contains(.gateQuota), case .retry(_, let afterMs) = verdict.outcome,
+            !slowQuota(slot, waitMs: afterMs)
+        {
             route.pause(
                 nowMs: nowMs, forMs: max(1000, min(afterMs == 0 ? 60_000 : afterMs, 600_000)),
                 reason: verdict.reason)

@@ -8,9 +8,9 @@ internal import Registry
 /// A retried job never replaces a newer one of the same collapse id.
 ///
 /// A job that leaves for a retry topic leaves a mark in Redis, `peal:late:{app:recipient}:<collapse id>`,
-/// with its place in the log. A newer job with that id finds the mark and puts its own place there; the older one
-/// finds that when it comes back, and ends instead of being sent. Nearly always there is no mark: it costs a
-/// job with a collapse id one plain `GET` in the pipeline, and every other job nothing.
+/// with its place in the log. A newer job with that id finds the mark and puts its own place there; the older
+/// one finds that when it comes back, and ends instead of being sent. Nearly always there is no mark: it
+/// costs a job with a collapse id one plain `GET` in the pipeline, and every other job nothing.
 extension Shard {
     /// How long a mark outlives its job's deadline, in milliseconds.
     private static let lateSpareMs: Int64 = 60_000
@@ -57,7 +57,7 @@ extension Shard {
     /// Ends a job whose place was taken by a newer one; true when it did.
     func endsSuperseded(_ index: Int32) -> Bool {
         guard jobs[index].standing == .superseded else { return false }
-        settleDedup(index, isDone: true)
+        giveBackCap(index)
         conclude(index, .expired, .superseded)
         return true
     }

@@ -62,6 +62,7 @@ extension Shard {
             return bury(index, .dead, .unknownApp, "the app is not configured in this worker")
         }
         jobs[index].app = app
+        jobs[index].hasAccepted = jobs[index].headers.hasAccepted
         let target = jobs[index].job.target
         guard target != .topic, target != .all else {
             return bury(
@@ -182,10 +183,7 @@ extension Shard {
     private func proceed(_ index: Int32) {
         guard isCurrent(index) else { return drop(index) }
         if jobs[index].deadlineMs <= nowMs {
-            // An earlier attempt claimed the dedup key; nobody else will ever settle it.
-            jobs[index].holdsDedup =
-                jobs[index].headers.attempt > 0 && jobs[index].job.dedup != nil && !isUncounted(index)
-            settleDedup(index, isDone: true)
+            inheritClaims(index)
             return conclude(index, .expired, .expired)
         }
         guard hasRoom(lane: Int(jobs[index].lane)) else { return hold(index) }
@@ -196,6 +194,12 @@ extension Shard {
     /// Sends a job that nothing stands in the way of.
     func start(_ index: Int32) {
         guard isCurrent(index) else { return drop(index) }
+        if traits[Int(jobs[index].app)].dedupIDsMs > 0, claimID(index) { return }
+        startClaimed(index)
+    }
+
+    /// Sends a job whose id nobody else has claimed.
+    func startClaimed(_ index: Int32) {
         guard jobs[index].job.target == .token else { return admit(index) }
         if mayCollapse(index) { askForLateToken(index) } else { sendToToken(index) }
     }

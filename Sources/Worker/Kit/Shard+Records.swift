@@ -67,6 +67,7 @@ extension Shard {
         number(PealHeader.firstMs, jobs[index].publishedMs)
         let firstFailure = known.firstFailureMs > 0 ? known.firstFailureMs : attempts > waits ? nowMs : 0
         if firstFailure > 0 { number(WorkerHeader.firstFailureMs, firstFailure) }
+        if jobs[index].hasAccepted { number(WorkerHeader.accepted, 1) }
         if let reason {
             unsafe RecordHeaders.pack(Self.bytes(PealHeader.reason), Self.bytes(reason.label), into: &body)
         }

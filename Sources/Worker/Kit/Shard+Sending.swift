@@ -197,6 +197,7 @@ extension Shard {
         guard let template = deliveries[delivery].template else {
             return owe(delivery, dueMs: nowMs + 60_000, isWait: true, reason: .internalFault)
         }
+        guard passesQuota(delivery) else { return }
         let slot = deliveries[delivery]
         let timeout = min(
             Int64(route.definition.requestTimeoutMs), max(1, jobs[slot.job].deadlineMs &- nowMs))
@@ -221,6 +222,7 @@ extension Shard {
             waitingDeliveries.append(deliveries.reference(delivery))
             return
         }
+        deliveries[delivery].hasToken = false
         deliveries[delivery].bearerVersion = route.bearerVersion
         deliveries[delivery].sentAtMs = nowMs
     }

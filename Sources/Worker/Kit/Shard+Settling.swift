@@ -62,7 +62,7 @@ extension Shard {
         if jobs[index].owed >= 0 {
             handOverOwed(index)
         } else {
-            settleDedup(index, isDone: jobs[index].hasAccepted || !jobs[index].isBuried)
+            settleClaims(index)
         }
         settle(index)
     }
@@ -70,6 +70,7 @@ extension Shard {
     /// Ends a job without any delivery: with one outcome, or one for each device that a retry still owed.
     func conclude(_ index: Int32, _ outcome: DeliveryOutcome, _ reason: Reason) {
         noteOwed(index, outcome, reason)
+        settleClaims(index)
         jobs[index].stage = .settling
         leaveQueue(index)
         settle(index)

@@ -83,6 +83,10 @@ final class Shard {
     var isRedisRefusing = false
     /// Deliveries that wait for a credential or for room in a pool.
     var waitingDeliveries: [UInt64] = []
+    /// By quota: this shard's lease and what waits for it.
+    var quotas: [QuotaGate]
+    /// By app.
+    let caps: [[CapRule]]
     /// Records that Kafka's queue had no room for.
     var unsentRecords: [Int32] = []
     /// Records that the broker refused; they are tried again with the next tick.
@@ -141,6 +145,8 @@ final class Shard {
         screens = Array(repeating: TokenScreen(), count: directory.routes.count)
         routeFailures = Array(repeating: "", count: directory.routes.count)
         traits = directory.apps.map(\.traits)
+        caps = directory.apps.map(\.caps)
+        quotas = directory.quotas.map { QuotaGate($0) }
         renderers = directory.apps.map { Renderer(settings: $0.render) }
         queues = RecipientQueues(capacity: 4096)
         completions = Array(repeating: [], count: lanes.count)
@@ -249,6 +255,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         wakeResting()
         watchStreams()
         sendWaiting()
+        tendQuotas()
         drainReports()
         produceRefused()
         if loop.nowMs >= lastFlushMs &+ 1000 {
@@ -292,6 +299,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         counts.jobs = jobs.count
         counts.deliveries = deliveries.count
         counts.unsentRecords = unsentRecords.count + refusedRecords.count
+        counts.quotaWaiting = quotas.reduce(0) { $0 + $1.waiting }
         counts.batches = batches.count - freeBatches.count
         counts.allocations = blocks.allocations
         counts.turns = loop.turns

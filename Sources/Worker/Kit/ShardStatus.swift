@@ -30,6 +30,17 @@ struct ShardStatus: Sendable {
     /// By ``Reason``: why deliveries ended or are retried.
     var reasons = [UInt64](repeating: 0, count: Reason.allCases.count)
     var retried: UInt64 = 0
+    /// Jobs put off by a recipient's cap, and by another job with their dedup key or id.
+    var capWaits: UInt64 = 0
+    var duplicateWaits: UInt64 = 0
+    /// Provider quotas: questions to Redis, tokens given, deliveries that waited for one in memory and in a
+    /// retry topic, refusals by a provider, and those that wait in memory now.
+    var quotaQuestions: UInt64 = 0
+    var quotaTokens: UInt64 = 0
+    var quotaWaits: UInt64 = 0
+    var quotaPutOffs: UInt64 = 0
+    var quotaRefusals: UInt64 = 0
+    var quotaWaiting = 0
     var dead: UInt64 = 0
     var tokensRemoved: UInt64 = 0
     /// Questions to the other environment of APNs about a token.

@@ -79,6 +79,7 @@ struct WorkerReport {
         single(&out, "peal_resends_total", "counter", "Immediate resends.", sum { $0.resends })
         single(
             &out, "peal_tokens_removed_total", "counter", "Device tokens removed.", sum { $0.tokensRemoved })
+        appendLimits(&out)
         single(
             &out, "peal_environment_probes_total", "counter",
             "Tokens that APNs' other environment was asked about.", sum { $0.probes })
@@ -116,6 +117,31 @@ struct WorkerReport {
         appendRoutes(&out)
         appendLatency(&out)
         return out.array
+    }
+
+    private func appendLimits(_ out: inout ByteBuffer) {
+        let counters: [(String, String, (ShardStatus) -> UInt64)] = [
+            ("peal_cap_waits_total", "Jobs put off by a recipient's cap.", { $0.capWaits }),
+            (
+                "peal_duplicate_waits_total", "Jobs put off by another one with their dedup key or id.",
+                { $0.duplicateWaits }
+            ),
+            (
+                "peal_quota_questions_total", "Leases of provider quotas asked of Redis.",
+                { $0.quotaQuestions }
+            ),
+            ("peal_quota_tokens_total", "Tokens of provider quotas leased.", { $0.quotaTokens }),
+            ("peal_quota_waits_total", "Deliveries that waited for a token in memory.", { $0.quotaWaits }),
+            (
+                "peal_quota_put_off_total", "Deliveries that a quota sent to a retry topic.",
+                { $0.quotaPutOffs }
+            ),
+            ("peal_quota_refusals_total", "Refusals by a provider for its quota.", { $0.quotaRefusals }),
+        ]
+        for (name, help, value) in counters { single(&out, name, "counter", help, sum(value)) }
+        single(
+            &out, "peal_quota_waiting", "gauge", "Deliveries that wait for a token in memory.",
+            sum { UInt64($0.quotaWaiting) })
     }
 
     private func appendLanes(_ out: inout ByteBuffer) {
