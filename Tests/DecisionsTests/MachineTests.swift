@@ -1,46 +1,6 @@
 import Decisions
 import Testing
 
-@Suite("GCRA") struct GCRATests {
-    @Test("a burst passes, then one per interval")
-    func burst() {
-        let rate = GCRA(interval: 100, burst: 3)
-        var tat: Int64?
-        for remaining in [Int64(2), 1, 0] {
-            guard case .admitted(let fresh, let left) = rate.decide(tat: tat, now: 1000) else {
-                Issue.record("refused within the burst")
-                return
-            }
-            #expect(left == remaining)
-            tat = fresh
-        }
-        #expect(rate.decide(tat: tat, now: 1000) == .refused(wait: 100))
-        #expect(rate.decide(tat: tat, now: 1099) == .refused(wait: 1))
-        #expect(rate.decide(tat: tat, now: 1100) == .admitted(tat: 1400, remaining: 0))
-        #expect(rate.decide(tat: tat, now: 5000) == .admitted(tat: 5100, remaining: 2))
-    }
-
-    @Test("the wait that is named is enough", arguments: 1...5)
-    func wait(_ units: Int) {
-        let rate = GCRA(interval: 7, burst: 5)
-        guard case .refused(let wait) = rate.decide(tat: 1000 + 35, now: 1000, units: Int64(units)) else {
-            Issue.record("admitted above the burst")
-            return
-        }
-        #expect(rate.decide(tat: 1035, now: 1000 + wait - 1, units: Int64(units)) == .refused(wait: 1))
-        if case .refused = rate.decide(tat: 1035, now: 1000 + wait, units: Int64(units)) {
-            Issue.record("refused after the wait")
-        }
-    }
-
-    @Test("extreme values do not trap")
-    func extremes() {
-        let rate = GCRA(interval: .max, burst: .max)
-        #expect(rate.decide(tat: .max, now: 0, units: .max) == .refused(wait: rate.interval))
-        #expect(GCRA(interval: 0, burst: 0).decide(tat: nil, now: 0) == .admitted(tat: 1, remaining: 0))
-    }
-}
-
 @Suite("Token bucket") struct TokenBucketTests {
     @Test("it starts full, empties and refills")
     func refill() {

@@ -1,38 +1,3 @@
-/// The generic cell rate algorithm: a smooth rate with a burst, in one number of state.
-///
-/// The state is the theoretical arrival time (TAT), in the caller's unit of time; keep it wherever it
-/// belongs.
-package struct GCRA: Equatable, Sendable {
-    /// The time between two units at the steady rate; above 0.
-    package let interval: Int64
-    /// How many units may come at once; at least 1.
-    package let burst: Int64
-
-    package init(interval: Int64, burst: Int64) {
-        self.interval = min(max(1, interval), 1 << 40)
-        self.burst = min(max(1, burst), 1 << 20)
-    }
-
-    /// What was decided.
-    package enum Decision: Equatable, Sendable {
-        /// Admitted; the new state, and how many more would be admitted now.
-        case admitted(tat: Int64, remaining: Int64)
-        /// Refused; how long until the same request is admitted.
-        case refused(wait: Int64)
-    }
-
-    /// Decides about `units` (1...burst) at `now`; `tat` is the state, nil when there is none yet.
-    package func decide(tat: Int64?, now: Int64, units: Int64 = 1) -> Decision {
-        let count = min(max(1, units), burst)
-        let start = max(tat ?? now, now)
-        let (fresh, overflow) = start.addingReportingOverflow(count * interval)
-        guard !overflow else { return .refused(wait: interval) }
-        let wait = (fresh - now) - burst * interval
-        if wait > 0 { return .refused(wait: wait) }
-        return .admitted(tat: fresh, remaining: -wait / interval)
-    }
-}
-
 /// A token bucket whose time comes from outside; it also holds leases of a shared quota.
 package struct TokenBucket: Equatable, Sendable {
     /// Tokens a second; 0 for a bucket that is only filled by `add`.
