@@ -162,7 +162,8 @@ struct RegistryExercise {
                 admission.position = position
                 admission.unreadDelta = 1
                 admission.dedup = claim
-                admission.cap = FrequencyCap(name: key, intervalMicroseconds: 1_000_000, burst: 5)
+                admission.cap = FrequencyCap(
+                    name: key, count: 5, windowMs: 60_000, origin: position, replaces: true)
                 return [
                     try session.run { admission.encode(into: &$0) },
                     try session.run {
@@ -211,7 +212,8 @@ struct RegistryExercise {
         }
         try session.run {
             RegistryCommands.takeTokens(
-                app: app, provider: "fcm", perSecond: 10, capacity: 10, wanted: 1, into: &$0)
+                app: app, provider: "fcm", perThousandSeconds: 10_000, capacity: 10, wanted: 1,
+                lessee: "pod", into: &$0)
         }
         try session.run { RegistryCommands.control(into: &$0) }
         try session.run { RegistryCommands.beat(pod: "pod", json: Array("{}".utf8), into: &$0) }
