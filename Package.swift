@@ -95,7 +95,7 @@ let package = Package(
         shared("Logging", ["Core", "EventLoop"]),
         shared("Terminal", ["Core", "EventLoop"]),
         shared("Configuration", ["Core", "Decisions", "Rendering", "YAML"]),
-        shared("Registry", ["Core", "EventLoop", "Redis", "Security"]),
+        shared("Registry", ["Core", "Decisions", "EventLoop", "Redis", "Security"]),
         shared(
             "Providers",
             [
@@ -137,7 +137,7 @@ let package = Package(
                 "Kafka",
                 "Redis", "Logging", "Terminal", "Configuration", "Registry", "Providers", "SimulatorKit",
                 "WorkerKit",
-                "RetryKit", "ProducerKit",
+                "RetryKit", "ProducerKit", "Services",
             ]),
 
         // Thin mains.
@@ -160,7 +160,7 @@ let package = Package(
         tests("HTTP2Tests", ["HTTP2", "Security", "EventLoop", "Core", "TestSupport"]),
         tests("KafkaTests", ["Kafka", "EventLoop", "Core", "TestSupport"]),
         tests("RedisTests", ["Redis", "EventLoop", "Security", "Core", "TestSupport"]),
-        tests("RegistryTests", ["Registry", "Redis", "EventLoop", "Core", "TestSupport"]),
+        tests("RegistryTests", ["Registry", "Decisions", "Redis", "EventLoop", "Core", "TestSupport"]),
         tests(
             "HTTPClientTests",
             ["HTTPClient", "HTTPServer", "Security", "EventLoop", "Core", "TestSupport"]),
@@ -209,7 +209,7 @@ let package = Package(
             "PealTests",
             [
                 "PealKit", "SimulatorKit", "Configuration", "Decisions", "Jobs", "Terminal", "Core",
-                "EventLoop",
+                "EventLoop", "Redis", "Registry",
                 "TestSupport",
             ]),
         tests("TidyTests", []),

@@ -9,7 +9,7 @@ import Testing
 /// `peal-worker` as an operator runs it: a process that gets signals.
 @Suite(.serialized) struct ProcessTests {
     /// The executable that was built beside this test bundle.
-    private static func executable() throws -> URL {
+    static func executable() throws -> URL {
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         var folder = URL(fileURLWithPath: own).deletingLastPathComponent()
         for _ in 0..<4 {
@@ -20,9 +20,9 @@ import Testing
         throw CocoaError(.fileNoSuchFile)
     }
 
-    private func spawn(_ rig: Rig) throws -> Process {
+    static func spawn(_ rig: Rig) throws -> Process {
         let process = Process()
-        process.executableURL = try Self.executable()
+        process.executableURL = try executable()
         process.arguments = ["--config", rig.folder + "/peal.yaml"]
         process.standardError = FileHandle.nullDevice
         process.standardOutput = FileHandle.nullDevice
@@ -43,13 +43,13 @@ import Testing
     @Test func aKilledWorkerLosesNothing() throws {
         let rig = try Rig(startsWorker: false, simulated: { $0.delayMs = 10 })
         defer { rig.stop() }
-        let first = try spawn(rig)
+        let first = try Self.spawn(rig)
         try rig.publishMany(jobs(6000))
         #expect(rig.wait { rig.simulator.record.count >= 1000 })
         kill(first.processIdentifier, SIGKILL)
         first.waitUntilExit()
         let before = rig.settledRequestCount()
-        let second = try spawn(rig)
+        let second = try Self.spawn(rig)
         defer { second.terminate() }
         #expect(rig.wait(seconds: 60) { rig.simulator.record.summary().jobs == 6000 })
         // What was repeated can only be what the first one had sent and not committed.
@@ -59,13 +59,13 @@ import Testing
     @Test func aTerminatedWorkerEndsInTimeAndRepeatsNothing() throws {
         let rig = try Rig(startsWorker: false, simulated: { $0.delayMs = 10 })
         defer { rig.stop() }
-        let first = try spawn(rig)
+        let first = try Self.spawn(rig)
         try rig.publishMany(jobs(6000))
         #expect(rig.wait { rig.simulator.record.count >= 500 })
         first.terminate()
         #expect(rig.wait(seconds: 30) { !first.isRunning })
         #expect(first.terminationStatus == 0)
-        let second = try spawn(rig)
+        let second = try Self.spawn(rig)
         defer { second.terminate() }
         #expect(rig.wait(seconds: 60) { rig.simulator.record.summary().jobs == 6000 })
         #expect(rig.simulator.record.summary().duplicates == 0)
@@ -75,7 +75,7 @@ import Testing
         let rig = try Rig(
             worker: "  drain_deadline: 2s", startsWorker: false, simulated: { $0.delayMs = 600_000 })
         defer { rig.stop() }
-        let worker = try spawn(rig)
+        let worker = try Self.spawn(rig)
         try rig.publishMany(jobs(500))
         #expect(rig.wait { rig.simulator.stats()?.requests ?? 0 > 0 || rig.simulator.record.count > 0 })
         worker.terminate()

@@ -146,6 +146,18 @@ final class Rig {
         return String(decoding: response.body, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
+    /// A metric without labels, or the sum over its labels.
+    func metric(_ name: String) throws -> Int {
+        try probe("/metrics").split(separator: "\n")
+            .filter { $0.hasPrefix(name + " ") || $0.hasPrefix(name + "{") }
+            .compactMap { Int($0.split(separator: " ").last ?? "") }.reduce(0, +)
+    }
+
+    /// A field of an app's counters since the beginning, as Redis has it.
+    func total(_ field: String, app: String) throws -> Int64 {
+        try session.command("HGET", "peal:total:{\(app)}", field).integer ?? 0
+    }
+
     func register(
         _ recipient: String, device: String, _ platform: DevicePlatform, token: String, app: String = "shop",
         sandbox: Bool = false, at: Int64 = 1_700_000_000_000

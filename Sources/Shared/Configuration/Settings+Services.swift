@@ -67,7 +67,7 @@ extension Settings {
             commitIntervalMs = section.duration("commit_interval", commitIntervalMs, in: 50...10_000)
             flushIntervalMs = section.duration("flush_interval", flushIntervalMs, in: 1...1000)
             drainDeadlineMs = section.duration("drain_deadline", drainDeadlineMs, in: 100...600_000)
-            controlIntervalMs = section.duration("control_interval", controlIntervalMs, in: 50...1000)
+            controlIntervalMs = section.duration("control_interval", controlIntervalMs, in: 50...700)
             section.finish()
         }
     }

@@ -89,6 +89,9 @@ package enum Reason: UInt8, CaseIterable, Sendable {
     case superseded
     case noDevice
     case cancelled
+    case paused
+    case circuitOpen
+    case appShare
     case retriesExhausted
     case malformedJob
     case contradictoryJob
@@ -190,6 +193,9 @@ package enum Reason: UInt8, CaseIterable, Sendable {
         case .superseded: "superseded"
         case .noDevice: "no_device"
         case .cancelled: "cancelled"
+        case .paused: "paused"
+        case .circuitOpen: "circuit_open"
+        case .appShare: "app_share"
         case .retriesExhausted: "retries_exhausted"
         case .malformedJob: "malformed_job"
         case .contradictoryJob: "contradictory_job"

@@ -77,7 +77,6 @@ extension Settings {
         func note(_ name: String, _ differs: Bool) { if differs { names.append(name) } }
         note("worker.assignment", worker.assignment != standard.worker.assignment)
         note("worker.in_flight_app_share", worker.inFlightAppShare != standard.worker.inFlightAppShare)
-        note("worker.control_interval", worker.controlIntervalMs != standard.worker.controlIntervalMs)
         note("providers.circuit", providers.circuit != standard.providers.circuit)
         note("gateway", gateway != standard.gateway)
         for app in apps {

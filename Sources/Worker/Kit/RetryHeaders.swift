@@ -77,6 +77,8 @@ enum WorkerHeader {
     static let accepted: StaticString = "peal-accepted"
     /// What was already tried for each device of `peal-devices`, in the same order.
     static let history: StaticString = "peal-history"
+    /// The provider that a paused record waits for, when it waits for nothing else.
+    static let provider: StaticString = "peal-provider"
     /// What is wrong with a dead job, as a sentence.
     static let detail: StaticString = "peal-detail"
     /// When a job was found dead, milliseconds since 1970.

@@ -26,9 +26,12 @@ enum RedisQuestion: UInt8 {
     /// What needs no answer: counters, dedup outcomes, the pod's beat.
     case tell
     /// Whether a job of this id has been sent before.
-    case claimID = 8
+    case claimID
     /// Tokens of a provider's quota.
-    case tokens = 9
+    case tokens
+    /// The kill switch: its version alone, or all of it.
+    case controlVersion
+    case control
 
     /// The tag of a job's question.
     func tag(_ reference: UInt64, round: UInt8) -> RedisTag {
@@ -167,6 +170,7 @@ extension Shard: RedisReplyHandler {
         case .correctEnvironment: if reply.integer == 1 { counts.environmentsCorrected &+= 1 }
         case .tell: break
         case .tokens: quotaGranted(Int(clamping: tag.value), TokenGrant(copy reply))
+        case .controlVersion, .control: controlAnswered(question, reply)
         case .admit, .user, .devices, .claimHop, .late, .claimID:
             guard let index = asking(tag) else { return }
             switch question {
@@ -220,12 +224,14 @@ extension Shard: RedisReplyHandler {
     }
 
     func redisFailed(_ tag: RedisTag, _ failure: RedisFailure) {
-        guard let question = RedisQuestion(rawValue: tag.kind & 15), question != .tell,
-            question != .removeDevice, question != .correctEnvironment
-        else { return }
-        if question == .tokens { return quotaFailed(Int(clamping: tag.value)) }
-        guard let index = asking(tag)
-        else { return }
+        guard let question = RedisQuestion(rawValue: tag.kind & 15) else { return }
+        switch question {
+        case .control, .controlVersion: return controlFailed(failure)
+        case .tokens: return quotaFailed(Int(clamping: tag.value))
+        case .tell, .removeDevice, .correctEnvironment: return
+        case .admit, .user, .devices, .claimHop, .late, .claimID: break
+        }
+        guard let index = asking(tag) else { return }
         jobs[index].round &+= 1
         if failure.code.isOutage || failure.code == .noScript || failure.code == .notPermitted {
             counts.redisHeld &+= 1

@@ -100,6 +100,9 @@ extension Shard {
         out.append(decimal: Int64(inFlight))
         out.append(",\"lag\":")
         out.append(decimal: lag)
+        out.append(",\"control\":")
+        control.toldVersion = settings.control.obeyedByAll
+        out.append(decimal: control.toldVersion)
         out.append(",\"started_ms\":")
         out.append(decimal: startedMs)
         out.append(",\"beat_ms\":")

@@ -169,7 +169,7 @@ extension Shard {
     private func hasRoom(lane: Int) -> Bool {
         let share = lanes[lane].isUrgent ? 1 : 1 - settings.urgentReserve
         return deliveries.count < Int(Double(settings.deliveriesMax) * share) && (redis?.isReady ?? false)
-            && loop.nowMs >= redisRestUntilMs
+            && loop.nowMs >= redisRestUntilMs && isControlKnown
     }
 
     /// Puts a job aside until there is room or Redis is back.
@@ -186,6 +186,7 @@ extension Shard {
             inheritClaims(index)
             return conclude(index, .expired, .expired)
         }
+        guard !isKeptBack(index) else { return }
         guard hasRoom(lane: Int(jobs[index].lane)) else { return hold(index) }
         if jobs[index].headers.hasOrigin { return claimHop(index) }
         start(index)
@@ -194,6 +195,7 @@ extension Shard {
     /// Sends a job that nothing stands in the way of.
     func start(_ index: Int32) {
         guard isCurrent(index) else { return drop(index) }
+        guard !isCancelled(index) else { return }
         if traits[Int(jobs[index].app)].dedupIDsMs > 0, claimID(index) { return }
         startClaimed(index)
     }

@@ -51,7 +51,7 @@ extension Shard {
     /// owed devices and `scratch` what was tried for each.
     func handOver(
         _ index: Int32, dueMs: Int64, attempts: Int64, waits: Int64 = 0, reason: Reason?,
-        hasDeviceLists: Bool = false
+        hasDeviceLists: Bool = false, provider: Provider? = nil
     ) {
         let known = jobs[index].headers
         if attempts > 0 { markLate(index) }
@@ -70,6 +70,10 @@ extension Shard {
         if jobs[index].hasAccepted { number(WorkerHeader.accepted, 1) }
         if let reason {
             unsafe RecordHeaders.pack(Self.bytes(PealHeader.reason), Self.bytes(reason.label), into: &body)
+        }
+        if let provider {
+            unsafe RecordHeaders.pack(
+                Self.bytes(WorkerHeader.provider), Self.bytes(provider.name), into: &body)
         }
         if hasDeviceLists {
             if !text.isEmpty {

@@ -185,6 +185,7 @@ extension Shard {
     /// Hands a rendered delivery to its route, or puts it aside until the route is ready.
     func submit(_ delivery: Int32) {
         guard isCurrent(deliveries[delivery].job) else { return abandon(delivery) }
+        guard !isStopped(delivery) else { return }
         let route = route(Int(deliveries[delivery].route))
         switch route.availability(nowMs: nowMs) {
         case .ready: break

@@ -101,6 +101,7 @@ extension Shard {
         var due: Int64 = 0
         var isWait = true
         var reason = Reason.accepted
+        var provider = deliveries[jobs[index].owed].provider as Provider?
         text.clear()
         scratch.clear()
         var delivery = jobs[index].owed
@@ -111,6 +112,7 @@ extension Shard {
                 reason = slot.reason
             }
             isWait = isWait && slot.isWait
+            if slot.reason != .paused || slot.provider != provider { provider = nil }
             if unsafe !slot.device.isEmpty { unsafe OwedDevices.append(slot.device, to: &text) }
             if !scratch.isEmpty { scratch.append(byte: UInt8(ascii: ",")) }
             scratch.append(unsigned: UInt64(slot.history.rawValue))
@@ -122,7 +124,9 @@ extension Shard {
             delivery = next
         }
         jobs[index].owed = -1
-        handOver(index, dueMs: due, attempts: 1, waits: isWait ? 1 : 0, reason: reason, hasDeviceLists: true)
+        handOver(
+            index, dueMs: due, attempts: 1, waits: isWait ? 1 : 0, reason: reason, hasDeviceLists: true,
+            provider: provider)
     }
 
     /// Gives up a job without an outcome. `isDone` commits its offset all the same: another record stands for

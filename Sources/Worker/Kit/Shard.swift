@@ -32,6 +32,10 @@ struct ShardSettings: Sendable {
     var podName: String
     /// Takes the pushes of apps without credentials.
     var printer: PushPrinter
+    /// What the process's shards share of the kill switch.
+    var control = ControlBoard()
+    /// How often the kill switch is read, in milliseconds.
+    var controlIntervalMs: UInt64 = 500
 }
 
 /// One thread's share of the work: it owns every job whose key falls to it, from the record to the outcome.
@@ -102,6 +106,8 @@ final class Shard {
     var acceptedTokens = AcceptedTokens()
     /// By route: whether tokens that were never accepted are kept apart.
     var screens: [TokenScreen]
+    /// What an operator paused or cancelled.
+    var control = ShardControl()
 
     var incoming: [RecordBatch] = []
     var reports: [DeliveryReport] = []
@@ -159,6 +165,7 @@ final class Shard {
             directory.apps.enumerated().map { (Hash64.of(text: $1.name), Int32($0)) },
             uniquingKeysWith: { first, _ in first })
         wallOffsetMs = Clock.wallMs - Int64(loop.nowMs)
+        settings.control.join(shard: index)
     }
 
     /// Connects everything and runs until ``stop()``.
@@ -254,6 +261,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         for route in routes { route?.refresh() }
         wakeResting()
         watchStreams()
+        tickControl()
         sendWaiting()
         tendQuotas()
         drainReports()
@@ -303,6 +311,8 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         counts.batches = batches.count - freeBatches.count
         counts.allocations = blocks.allocations
         counts.turns = loop.turns
+        counts.controlVersion = control.gate.version
+        counts.controlEntries = control.gate.count
         counts.routes = routes.compactMap { $0 }.map {
             RouteStatus(
                 name: $0.definition.name, metrics: $0.pool.snapshot, side: $0.sidePool?.snapshot,

@@ -51,6 +51,12 @@ struct ShardStatus: Sendable {
     var quarantined: UInt64 = 0
     /// Deliveries sent by the side pools because their tokens were never accepted.
     var screened: UInt64 = 0
+    /// Jobs and deliveries that an operator's pause has sent to wait, each time they came.
+    var jobsPaused: UInt64 = 0
+    var deliveriesPaused: UInt64 = 0
+    /// The version of the kill switch that is obeyed, and its entries in force.
+    var controlVersion: Int64 = -1
+    var controlEntries = 0
     /// Milliseconds from the job's publication to the provider's acceptance.
     var latency = Histogram()
     var routes: [RouteStatus] = []

@@ -113,6 +113,7 @@ struct WorkerReport {
             sum { $0.isRedisReady ? 1 : 0 })
         appendRedis(&out)
         single(&out, "process_resident_memory_bytes", "gauge", "Resident memory.", Clock.residentBytes)
+        appendControl(&out)
         appendLanes(&out)
         appendRoutes(&out)
         appendLatency(&out)
@@ -195,7 +196,7 @@ struct WorkerReport {
         sample(&out, "peal_latency_ms_count", "", all.total)
     }
 
-    private func sum(_ value: (ShardStatus) -> UInt64) -> UInt64 { shards.reduce(0) { $0 + value($1) } }
+    func sum(_ value: (ShardStatus) -> UInt64) -> UInt64 { shards.reduce(0) { $0 + value($1) } }
 
     func family(_ out: inout ByteBuffer, _ name: String, _ kind: String, _ help: String) {
         out.append(text: "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n")

@@ -134,7 +134,8 @@ package final class WorkerService {
             urgentEarly: settings.retry.urgentEarly,
             invalidation: settings.providers.invalidation, deliveriesMax: max(64, settings.worker.inFlight),
             urgentReserve: settings.worker.urgentReserve,
-            stallMs: try sessionMs(settings, properties) / 2, podName: podName(), printer: printer)
+            stallMs: try sessionMs(settings, properties) / 2, podName: podName(), printer: printer,
+            controlIntervalMs: UInt64(clamping: settings.worker.controlIntervalMs))
         var threads: [WorkerThread] = []
         for (index, loop) in loops.enumerated() {
             guard let parser = JobParser() else {

@@ -1,0 +1,108 @@
+internal import Decisions
+internal import EventLoop
+internal import Redis
+internal import Registry
+internal import Terminal
+
+/// What one `peal control` command line asks for.
+struct ControlOrder: Equatable {
+    enum Verb: Equatable {
+        case list
+        case resume
+        case set(ControlEntry.Action)
+    }
+
+    var verb: Verb
+    /// What it is about; nil for a list.
+    var subject: ControlEntry.Subject?
+    var by = ""
+    var reason = ""
+    /// How long it is in force, in ms; nil until it is taken back.
+    var durationMs: Int64?
+
+    /// How long the pods get to confirm, in ms.
+    static let confirmationMs: UInt64 = 2000
+
+    /// Reads a command line.
+    /// - Throws: with what is missing or contradictory.
+    init(_ arguments: Arguments) throws(UsageFailure) {
+        switch arguments.operands {
+        case ["list"], []: verb = .list
+        case ["pause"]: verb = .set(.pause)
+        case ["cancel"]: verb = .set(.cancel)
+        case ["resume"]: verb = .resume
+        default: throw UsageFailure("control takes one of list, pause, resume and cancel")
+        }
+        let names = ["app", "provider", "campaign", "job"].filter { arguments.string($0) != nil }
+        guard verb != .list else {
+            guard names.isEmpty else {
+                throw UsageFailure("control list shows everything; leave --\(names[0]) out")
+            }
+            return
+        }
+        subject = try Self.subject(arguments)
+        if verb == .set(.cancel), subject?.canBeCancelled == false {
+            throw UsageFailure("only a campaign or a job can be cancelled; pause the app or the provider")
+        }
+        by = arguments.string("by") ?? ""
+        reason = arguments.string("reason") ?? ""
+        durationMs = try arguments.durationMs("for").map { Int64($0) }
+        if case .job = subject, verb == .set(.cancel), durationMs == nil {
+            durationMs = ControlStore.jobMemoryMs
+        }
+    }
+
+    private static func subject(_ arguments: Arguments) throws(UsageFailure) -> ControlEntry.Subject {
+        let app = arguments.string("app")
+        if let app, app.isEmpty || app.contains(":") { throw UsageFailure("--app takes an app's name") }
+        switch (arguments.string("provider"), arguments.string("campaign"), arguments.string("job")) {
+        case (nil, nil, nil):
+            guard let app else { throw UsageFailure("say what: --app, --provider, --campaign or --job") }
+            return .app(app)
+        case (let name?, nil, nil):
+            guard let provider = Provider(name: name), provider != .log else {
+                throw UsageFailure("--provider takes apns, fcm or web_push, not \"\(name)\"")
+            }
+            return .provider(provider, app: app)
+        case (nil, let name?, nil):
+            guard let app, !name.isEmpty else { throw UsageFailure("--campaign NAME needs --app too") }
+            return .campaign(app: app, name: name)
+        case (nil, nil, let id?):
+            guard let app, !id.isEmpty else { throw UsageFailure("--job ID needs --app too") }
+            return .job(app: app, id: id)
+        default: throw UsageFailure("give one of --provider, --campaign and --job")
+        }
+    }
+
+    /// Does what was asked, and waits for the pods to confirm a change.
+    func carryOut(_ store: ControlStore) throws(RedisFailure) -> ControlReport {
+        var report = ControlReport(verb: verb)
+        let now = try store.nowMs()
+        switch verb {
+        case .list: break
+        case .resume:
+            if let subject { report.change = try store.remove(subject) }
+        case .set(let action):
+            if let subject {
+                report.change = try store.set(
+                    ControlEntry(
+                        subject, action, by: by, atMs: now, reason: reason,
+                        untilMs: durationMs.map { now + $0 }))
+            }
+        }
+        if let version = report.change { try Self.waitForPods(store, version) }
+        report.state = try store.read()
+        report.pods = try store.pods()
+        report.nowMs = try store.nowMs()
+        return report
+    }
+
+    private static func waitForPods(_ store: ControlStore, _ version: Int64) throws(RedisFailure) {
+        guard let loop = try? EventLoop() else { return }
+        let end = Clock.monotonicMs + confirmationMs
+        while Clock.monotonicMs < end {
+            if try store.pods().allSatisfy({ $0.version >= version }) { return }
+            loop.runOnce(maxWaitMs: 50)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Decisions
+import Redis
+import Registry
+import Terminal
+import TestSupport
+import Testing
+
+@testable import PealKit
+
+@Suite(.serialized) struct ControlOrderTests {
+    private func order(_ words: String...) throws -> ControlOrder {
+        let request = try ArgumentParser.parse(words, for: ControlCommand.command, environment: [:])
+        guard case .run(let arguments) = request else { throw UsageFailure("no run") }
+        return try ControlOrder(arguments)
+    }
+
+    @Test func whatIsMeantIsReadFromTheOptions() throws {
+        #expect(try order("list").verb == .list)
+        #expect(try order("pause", "--app", "shop").subject == .app("shop"))
+        #expect(try order("pause", "--provider", "fcm").subject == .provider(.fcm, app: nil))
+        #expect(
+            try order("pause", "--provider", "apns", "--app", "shop").subject == .provider(.apns, app: "shop")
+        )
+        #expect(
+            try order("cancel", "--app", "shop", "--campaign", "x").subject
+                == .campaign(app: "shop", name: "x"))
+        let job = try order("cancel", "--app", "shop", "--job", "j", "--for", "2d", "--reason", "typo")
+        #expect(job.subject == .job(app: "shop", id: "j"))
+        #expect(job.durationMs == 172_800_000)
+        #expect(job.reason == "typo")
+        #expect(try order("cancel", "--app", "shop", "--job", "j").durationMs == ControlStore.jobMemoryMs)
+        #expect(try order("resume", "--app", "shop").verb == .resume)
+    }
+
+    @Test(arguments: [
+        ["pause"], ["pause", "--provider", "smoke"], ["pause", "--campaign", "x"], ["cancel", "--job", "j"],
+        ["cancel", "--app", "shop"], ["cancel", "--provider", "fcm"], ["stop", "--app", "shop"],
+        ["pause", "--app", "a:b"], ["list", "--app", "shop"],
+        ["cancel", "--app", "shop", "--job", "j", "--campaign", "c"],
+        ["pause", "--app", "shop", "--for", "soon"],
+    ])
+    func whatIsNotMeantSoIsRefused(words: [String]) throws {
+        let request = try ArgumentParser.parse(words, for: ControlCommand.command, environment: [:])
+        guard case .run(let arguments) = request else { throw UsageFailure("no run") }
+        #expect(throws: UsageFailure.self) { try ControlOrder(arguments) }
+    }
+
+    @Test func thePodsThatDoNotFollowAreNamedAndTheExitCodeSaysSo() throws {
+        let server = try PrivateRedisServer()
+        try server.start()
+        defer { server.stop() }
+        var options = RedisClientOptions(endpoint: server.endpoint)
+        options.scripts = ControlStore.scripts
+        let session = try RedisSession(options: options)
+        defer { session.close() }
+        let store = ControlStore(session: session)
+        let alone = try order("pause", "--app", "shop", "--by", "anna", "--reason", "typo").carryOut(store)
+        #expect(alone.exitCode == 0)
+        #expect(alone.text(style: TextStyle(isEnabled: false)).contains("No worker is running"))
+        let now = try store.nowMs()
+        try session.command(
+            "HSET", "peal:pods", "quick", #"{"role":"worker","control":99,"beat_ms":\#(now)}"#, "slow",
+            #"{"role":"worker","control":1,"beat_ms":\#(now)}"#)
+        let report = try order("cancel", "--app", "shop", "--campaign", "spring").carryOut(store)
+        #expect(report.exitCode == 1)
+        #expect(report.late.map(\.name) == ["slow"])
+        let text = report.text(style: TextStyle(isEnabled: false))
+        #expect(
+            text.contains("campaign spring of shop") && text.contains("app shop") && text.contains("typo"))
+        #expect(text.contains("Not confirmed within 2 s by 1 of 2 workers") && text.contains("slow"))
+        #expect(report.json.contains(#""in_force":false"#))
+        try session.command(
+            "HSET", "peal:pods", "slow", #"{"role":"worker","control":3,"beat_ms":\#(now)}"#)
+        let resumed = try order("resume", "--app", "shop").carryOut(store)
+        #expect(resumed.exitCode == 0)
+        #expect(try order("resume", "--app", "shop").carryOut(store).exitCode == 1)
+        #expect(try store.read().entries.map(\.subject) == [.campaign(app: "shop", name: "spring")])
+    }
+}
