@@ -66,6 +66,16 @@ package struct CircuitBreaker: Equatable, Sendable {
         }
     }
 
+    /// Whether a call would be let through now; counts nothing.
+    package func wouldAdmit(nowMs: Int64) -> Bool {
+        switch state {
+        case .closed: true
+        case .open(let until): nowMs >= until
+        case .halfOpen(let sent, _, let since):
+            sent < limits.probes || nowMs - since >= limits.probeTimeoutMs
+        }
+    }
+
     /// When a call may go at the earliest; nil when it may go now or a probe's answer is awaited.
     package var retryAtMs: Int64? {
         if case .open(let until) = state { until } else { nil }
@@ -116,6 +126,28 @@ package struct CircuitBreaker: Equatable, Sendable {
         let time = min(limits.openMaxMs, min(limits.openMs, 1 << 40) << Int64(min(openings, 16)))
         openings += 1
         state = .open(untilMs: nowMs + time)
+    }
+}
+
+extension Verdict {
+    /// What an answer, or its absence, says about the provider.
+    package enum Health: Equatable, Sendable {
+        /// It answered, were it with a refusal.
+        case works
+        /// It failed, or could not be reached.
+        case fails
+        /// Neither: it proved that it has not looked at the request, or said goodbye in good order.
+        case unknown
+    }
+
+    /// What the verdict says about the provider, for the circuit breaker: never is a 4xx its failure.
+    package var health: Health {
+        guard case .retry(let backoff, _) = outcome else { return .works }
+        if effects.contains(.notAnAttempt) || reason == .apnsShutdown { return .unknown }
+        return switch backoff {
+        case .connection, .server, .serverSlow: .fails
+        case .refresh, .device, .quota, .tokenUpdate: .works
+        }
     }
 }
 

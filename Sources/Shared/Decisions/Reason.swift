@@ -209,6 +209,9 @@ package enum Reason: UInt8, CaseIterable, Sendable {
         }
     }
 
+    /// Whether something waits for nothing but its provider to be free again.
+    package var waitsForProvider: Bool { self == .paused || self == .circuitOpen || self == .appShare }
+
     /// Finds the reason by its label; nil for a label of another version.
     package init?(label: String) {
         guard let match = Self.allCases.first(where: { $0.label.description == label }) else { return nil }

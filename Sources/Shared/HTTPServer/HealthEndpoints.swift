@@ -1,6 +1,8 @@
 /// What a probe is told.
 package enum Health: Sendable, Equatable {
     case ok
+    /// Well, but something outside is not: one short sentence about it, under the same status.
+    case degraded(String)
     /// Not well, with one short sentence that says why.
     case failing(String)
 }
@@ -62,6 +64,7 @@ package struct HealthEndpoints: Sendable {
     private static func probe(_ health: Health) -> HTTPResponse {
         switch health {
         case .ok: .text(200, "ok")
+        case .degraded(let sentence): .text(200, "ok, but \(sentence)")
         case .failing(let sentence): .text(503, sentence)
         }
     }

@@ -76,8 +76,6 @@ extension Settings {
         var names: [String] = []
         func note(_ name: String, _ differs: Bool) { if differs { names.append(name) } }
         note("worker.assignment", worker.assignment != standard.worker.assignment)
-        note("worker.in_flight_app_share", worker.inFlightAppShare != standard.worker.inFlightAppShare)
-        note("providers.circuit", providers.circuit != standard.providers.circuit)
         note("gateway", gateway != standard.gateway)
         for app in apps {
             note("apps.\(app.name).web_push", app.webPush != nil)

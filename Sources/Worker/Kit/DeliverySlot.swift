@@ -20,6 +20,8 @@ struct DeliverySlot: PooledSlot {
     var platform: Platform = .ios
     var environment: PushEnvironment = .production
     var history: AttemptHistory = []
+    /// Whether its connection has it, or had it.
+    var isSubmitted = false
     /// Immediate resends so far.
     var resends: UInt8 = 0
     /// Why it is owed.

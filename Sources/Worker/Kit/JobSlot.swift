@@ -76,6 +76,8 @@ struct JobSlot: PooledSlot {
     var hasAccepted = false
     /// Whether its bytes went to the dead-letter topic.
     var isBuried = false
+    /// Whether it counts as being prepared for sending.
+    var isPreparing = false
     /// Whether it was given up because its partition has another owner.
     var isAbandoned = false
     /// Whether it is over and only waits for its records' acknowledgements.

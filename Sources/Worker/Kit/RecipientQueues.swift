@@ -40,6 +40,18 @@ struct RecipientQueues {
         return -1
     }
 
+    /// Makes `last` the last job of a key that has some.
+    mutating func truncate(hash: UInt64, last: Int32) {
+        var index = Int(truncatingIfNeeded: hash) & mask
+        while table[index].last >= 0 {
+            if table[index].hash == hash {
+                table[index].last = last
+                return
+            }
+            index = (index + 1) & mask
+        }
+    }
+
     /// Takes the first job of a key out; `next` is the one linked behind it, -1 for none.
     mutating func removeFirst(hash: UInt64, next: Int32) {
         guard next < 0 else { return }

@@ -16,6 +16,7 @@ extension Shard: ResponseSink {
         let status = Int(response.status)
         if slot.route >= 0, OutcomeTable.isAccepted(slot.provider, status: status) {
             routes[Int(slot.route)]?.succeeded()
+            noteAnswer(Int(slot.route))
             breakers[Int(jobs[slot.job].app)].note(answered: 1, refused: 0, nowMs: nowMs)
             counts.latency.record(UInt64(clamping: nowMs - jobs[slot.job].publishedMs))
             if slot.provider == .apns { trust(delivery) }
@@ -65,6 +66,7 @@ extension Shard: ResponseSink {
     private func apply(_ verdict: Verdict, to delivery: Int32) {
         let slot = deliveries[delivery]
         carryOut(verdict, slot)
+        noteHealth(verdict, slot)
         noteTokens(verdict, slot)
         deliveries[delivery].history = slot.history.after(verdict)
         switch verdict.outcome {
@@ -73,7 +75,11 @@ extension Shard: ResponseSink {
         case .removeToken(let before):
             // Too many refusals at once say that the configuration is wrong, not the tokens: they are kept.
             if !breakers[Int(jobs[slot.job].app)].isOpen(nowMs: nowMs) {
-                removeToken(delivery, registeredBeforeMs: before)
+                if verdict.effects.contains(.suspectToken) {
+                    suspect(delivery, registeredBeforeMs: before)
+                } else {
+                    removeToken(delivery, registeredBeforeMs: before)
+                }
             }
             end(delivery, .invalidToken, verdict.reason)
         case .keepToken, .removeChannel: end(delivery, .invalidToken, verdict.reason)

@@ -26,7 +26,8 @@ struct ShardControl {
     var refusal = ""
 }
 
-/// The operator's kill switch: `peal:control`, read by the first shard and obeyed by all of them at send time.
+/// The operator's kill switch: `peal:control`, read by the first shard and obeyed by all of them at send
+/// time.
 extension Shard {
     /// The whole hash is read this often even under the same version, for fields that were written by hand.
     private static let fullReadMs: UInt64 = 10_000
@@ -130,7 +131,9 @@ extension Shard {
             return false
         }
         counts.jobsPaused &+= 1
-        waitUnclaimed(index, sinceMs: since, reason: .paused)
+        waitUnclaimed(
+            index, forMs: RoundWait.waitMs(sinceMs: since, nowMs: nowMs, random: nextRandom()),
+            reason: .paused)
         return true
     }
 
@@ -150,27 +153,23 @@ extension Shard {
             app: app,
             campaign: { [self] in unsafe job.campaign?.unescaped(into: &scratch) },
             id: { [self] in unsafe job.id?.unescaped(into: &scratch) })
-        guard withProvider, let provider = pausedProvider(index) else { return found }
+        guard withProvider, let provider = soleProvider(index) else { return found }
         return found.stricter(control.gate.ruling(provider, app: app))
     }
 
     /// The provider that everything this record still owes waits for; nil when it isn't just one, or unknown.
-    func pausedProvider(_ index: Int32) -> Provider? {
+    func soleProvider(_ index: Int32) -> Provider? {
         guard jobs[index].headers.hasOrigin else { return nil }
         let (batch, entry) = origin(index)
         guard let name = unsafe batch.headers(entry).value(WorkerHeader.provider) else { return nil }
         return unsafe Provider(name: String(decoding: name, as: UTF8.self))
     }
 
-    /// Puts a job off that was not started, for as long as it has been kept back already.
+    /// Puts a job off that was not started.
     ///
     /// It keeps the number of its hop, since nobody has claimed it: of two copies of a record both may wait,
     /// and still only one will be sent. A wait costs Redis nothing this way, however long it lasts.
-    func waitUnclaimed(
-        _ index: Int32, sinceMs: Int64, longestMs: Int64 = RoundWait.longestMs, reason: Reason
-    ) {
-        let wait = RoundWait.waitMs(
-            sinceMs: sinceMs, nowMs: nowMs, longestMs: longestMs, random: nextRandom())
+    func waitUnclaimed(_ index: Int32, forMs wait: Int64, reason: Reason) {
         // Not much beyond its deadline, so that it expires in time.
         let latest = max(jobs[index].deadlineMs, nowMs + 1000)
         count(reason)
@@ -178,8 +177,8 @@ extension Shard {
         jobs[index].stage = .settling
         handOver(
             index, dueMs: min(nowMs + wait, latest), attempts: 0, reason: isDuplicate ? .duplicate : reason,
-            provider: pausedProvider(index))
-        leaveQueue(index)
+            provider: soleProvider(index))
+        leaveQueue(index, hasEnded: false)
         settle(index)
     }
 

@@ -81,6 +81,7 @@ extension Shard {
         let isCounted = jobs[index].job.flags.contains(.hasUnread) || !jobs[index].job.hasText
         jobs[index].unread = isCounted ? jobs[index].job.unread : traits[Int(app)].unreadDefault
         if waits(index, now: now) { return }
+        guard entersApp(index) else { return }
         enqueue(index, hash: Hash64.mix(entry.keyHash, UInt64(batch.lane) &+ 0x51))
     }
 
@@ -113,9 +114,11 @@ extension Shard {
     }
 
     /// Lets the next job of the recipient go on.
-    func leaveQueue(_ index: Int32) {
+    /// `hasEnded` unless it only waits elsewhere.
+    func leaveQueue(_ index: Int32, hasEnded: Bool = true) {
         guard jobs[index].isQueued else { return }
         jobs[index].isQueued = false
+        leftApp(index, hasEnded: hasEnded)
         let next = jobs[index].next
         queues.removeFirst(hash: jobs[index].queueHash, next: next)
         if next >= 0 { ready.append(next) }
@@ -128,6 +131,7 @@ extension Shard {
             dropStale(lane)
             if hasRoom(lane: lane) { advanceHeld(lane) }
         }
+        if bulkheads.waiting > 0 { advanceLines() }
         var at = 0
         while at < ready.count {
             proceed(ready[at])
@@ -175,19 +179,21 @@ extension Shard {
     /// Puts a job aside until there is room or Redis is back.
     func hold(_ index: Int32) {
         jobs[index].stage = .held
+        endPreparation(index)
         held[Int(jobs[index].lane)].append(jobs.reference(index))
         heldCount += 1
     }
 
     /// Starts a job whose turn has come.
-    private func proceed(_ index: Int32) {
+    func proceed(_ index: Int32) {
         guard isCurrent(index) else { return drop(index) }
         if jobs[index].deadlineMs <= nowMs {
             inheritClaims(index)
             return conclude(index, .expired, .expired)
         }
-        guard !isKeptBack(index) else { return }
+        guard !isKeptBack(index), !awaitsCircuit(index) else { return }
         guard hasRoom(lane: Int(jobs[index].lane)) else { return hold(index) }
+        guard passesApp(index) else { return }
         if jobs[index].headers.hasOrigin { return claimHop(index) }
         start(index)
     }

@@ -47,6 +47,7 @@ extension Shard {
         let delivery = deliveries.take()
         deliveries[delivery].isOpen = true
         deliveries[delivery].job = index
+        opened(delivery)
         deliveries[delivery].platform = target.platform
         deliveries[delivery].environment = target.environment
         deliveries[delivery].registeredAtMs = target.registeredAtMs
@@ -198,7 +199,7 @@ extension Shard {
         guard let template = deliveries[delivery].template else {
             return owe(delivery, dueMs: nowMs + 60_000, isWait: true, reason: .internalFault)
         }
-        guard passesQuota(delivery) else { return }
+        guard passesProvider(delivery), passesQuota(delivery), passesCircuit(delivery) else { return }
         let slot = deliveries[delivery]
         let timeout = min(
             Int64(route.definition.requestTimeoutMs), max(1, jobs[slot.job].deadlineMs &- nowMs))
@@ -224,6 +225,7 @@ extension Shard {
             return
         }
         deliveries[delivery].hasToken = false
+        submitted(delivery)
         deliveries[delivery].bearerVersion = route.bearerVersion
         deliveries[delivery].sentAtMs = nowMs
     }

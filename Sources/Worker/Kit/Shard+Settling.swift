@@ -40,6 +40,7 @@ extension Shard {
     }
 
     private func release(_ delivery: Int32) {
+        closed(delivery)
         let block = unsafe deliveries[delivery].block
         if block.count > 0 { unsafe blocks.give(block) }
         deliveries.give(delivery)
@@ -112,7 +113,7 @@ extension Shard {
                 reason = slot.reason
             }
             isWait = isWait && slot.isWait
-            if slot.reason != .paused || slot.provider != provider { provider = nil }
+            if !slot.reason.waitsForProvider || slot.provider != provider { provider = nil }
             if unsafe !slot.device.isEmpty { unsafe OwedDevices.append(slot.device, to: &text) }
             if !scratch.isEmpty { scratch.append(byte: UInt8(ascii: ",")) }
             scratch.append(unsigned: UInt64(slot.history.rawValue))

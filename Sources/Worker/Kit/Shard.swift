@@ -36,6 +36,10 @@ struct ShardSettings: Sendable {
     var control = ControlBoard()
     /// How often the kill switch is read, in milliseconds.
     var controlIntervalMs: UInt64 = 500
+    /// When a failing provider is left alone.
+    var circuit = CircuitBreaker.Limits()
+    /// How much of ``deliveriesMax`` one app may fill, 0...1, when there are several.
+    var appShare = 0.5
 }
 
 /// One thread's share of the work: it owns every job whose key falls to it, from the record to the outcome.
@@ -108,6 +112,11 @@ final class Shard {
     var screens: [TokenScreen]
     /// What an operator paused or cancelled.
     var control = ShardControl()
+    /// By route.
+    var circuits: [RouteCircuit]
+    var bulkheads: ShardBulkheads
+    /// Tokens that are removed soon, unless the configuration turns out to be at fault.
+    var suspects: [SuspectToken] = []
 
     var incoming: [RecordBatch] = []
     var reports: [DeliveryReport] = []
@@ -158,6 +167,10 @@ final class Shard {
         completions = Array(repeating: [], count: lanes.count)
         held = Array(repeating: [], count: lanes.count)
         heldEpochs = lanes.map(\.epoch)
+        circuits = directory.routes.map { _ in RouteCircuit(limits: settings.circuit) }
+        bulkheads = ShardBulkheads(
+            apps: directory.apps.count, providers: Set(directory.routes.map(\.provider)),
+            all: settings.deliveriesMax, share: settings.appShare, epochs: lanes.map(\.epoch))
         // The last one counts jobs whose app can't be told.
         breakers = directory.apps.map { _ in InvalidationBreaker(limits: settings.invalidation) }
         counters = CounterBatch(apps: directory.apps.map(\.name) + ["unknown"], fields: CounterField.names)
@@ -248,7 +261,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
     func ioReady(_ events: IOEvents) { drainReports() }
 
     func endOfTurn() {
-        if !ready.isEmpty || heldCount > 0 { advance() }
+        if !ready.isEmpty || heldCount > 0 || bulkheads.waiting > 0 { advance() }
         if !unsentRecords.isEmpty { produceUnsent() }
         for lane in completions.indices where !completions[lane].isEmpty {
             lanes[lane].completions.push(contentsOf: completions[lane])
@@ -262,6 +275,9 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         wakeResting()
         watchStreams()
         tickControl()
+        tickCircuits()
+        tickBulkheads()
+        tickSuspects()
         sendWaiting()
         tendQuotas()
         drainReports()
@@ -313,11 +329,13 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         counts.turns = loop.turns
         counts.controlVersion = control.gate.version
         counts.controlEntries = control.gate.count
-        counts.routes = routes.compactMap { $0 }.map {
-            RouteStatus(
-                name: $0.definition.name, metrics: $0.pool.snapshot, side: $0.sidePool?.snapshot,
-                explanation: $0.explanation,
-                isPaused: $0.availability(nowMs: nowMs) != .ready)
+        counts.stuckApps = bulkheads.apps.count { $0.isStuck }
+        counts.routes = routes.enumerated().compactMap { index, route in
+            guard let route else { return nil }
+            return RouteStatus(
+                name: route.definition.name, metrics: route.pool.snapshot, side: route.sidePool?.snapshot,
+                explanation: route.explanation, isPaused: route.availability(nowMs: nowMs) != .ready,
+                circuit: circuits[index].gauge, circuitOpenings: circuits[index].openings)
         }
         let copy = counts
         mailbox.status.withLock { $0 = copy }

@@ -54,6 +54,14 @@ struct ShardStatus: Sendable {
     /// Jobs and deliveries that an operator's pause has sent to wait, each time they came.
     var jobsPaused: UInt64 = 0
     var deliveriesPaused: UInt64 = 0
+    /// Jobs and deliveries that an open circuit, or a share that is used up, has sent to wait.
+    var circuitWaits: UInt64 = 0
+    var shareWaits: UInt64 = 0
+    /// Apps that fill their share and hardly move.
+    var stuckApps = 0
+    /// Tokens that are removed soon, and those that a mass refusal has spared.
+    var suspects = 0
+    var tokensSpared: UInt64 = 0
     /// The version of the kill switch that is obeyed, and its entries in force.
     var controlVersion: Int64 = -1
     var controlEntries = 0
@@ -70,4 +78,7 @@ struct RouteStatus: Sendable {
     var side: PoolMetrics?
     var explanation: String
     var isPaused: Bool
+    /// 0 closed, 1 half open, 2 open.
+    var circuit: UInt8
+    var circuitOpenings: UInt64
 }

@@ -54,6 +54,9 @@ struct SlotTable<Slot: PooledSlot>: ~Copyable {
         free.append(index)
     }
 
+    /// One more than the highest index that was ever given out.
+    var capacity: Int { unsafe chunks.count * Self.chunkSize }
+
     subscript(index: Int32) -> Slot {
         unsafeAddress { unsafe UnsafePointer(address(index)) }
         unsafeMutableAddress { unsafe address(index) }

@@ -15,5 +15,21 @@ extension WorkerReport {
         single(
             &out, "peal_deliveries_paused_total", "counter",
             "Deliveries kept back by a pause, each time they came.", sum { $0.deliveriesPaused })
+        single(
+            &out, "peal_circuit_waits_total", "counter",
+            "Jobs and deliveries that waited because their provider is left alone.", sum { $0.circuitWaits })
+        single(
+            &out, "peal_share_waits_total", "counter",
+            "Jobs and deliveries that left because their app or provider is stuck at its share.",
+            sum { $0.shareWaits })
+        single(
+            &out, "peal_tokens_suspect", "gauge", "Refused tokens that are removed within seconds.",
+            sum { UInt64($0.suspects) })
+        single(
+            &out, "peal_tokens_spared_total", "counter",
+            "Refused tokens that are kept because too many were refused at once.", sum { $0.tokensSpared })
+        single(
+            &out, "peal_apps_stuck", "gauge", "Apps that fill their share of a shard and hardly move.",
+            sum { UInt64($0.stuckApps) })
     }
 }

@@ -36,12 +36,23 @@ extension WorkerReport {
                 sample(&out, "peal_route_retired_total", "\(labels),reason=\"\(reason)\"", count)
             }
         }
-        family(&out, "peal_route_paused", "gauge", "Whether the route is held up.")
-        for (index, shard) in shards.enumerated() {
-            for route in shard.routes {
-                sample(
-                    &out, "peal_route_paused", "shard=\"\(index)\",route=\"\(route.name)\"",
-                    route.isPaused ? 1 : 0)
+        let whole: [(String, String, String, (RouteStatus) -> UInt64)] = [
+            ("peal_route_paused", "gauge", "Whether the route is held up.", { $0.isPaused ? 1 : 0 }),
+            (
+                "peal_route_circuit", "gauge", "The circuit: 0 closed, 1 half open, 2 open.",
+                { UInt64($0.circuit) }
+            ),
+            (
+                "peal_route_circuit_openings_total", "counter", "How often the circuit opened.",
+                { $0.circuitOpenings }
+            ),
+        ]
+        for (name, kind, help, value) in whole {
+            family(&out, name, kind, help)
+            for (index, shard) in shards.enumerated() {
+                for route in shard.routes {
+                    sample(&out, name, "shard=\"\(index)\",route=\"\(route.name)\"", value(route))
+                }
             }
         }
     }

@@ -52,6 +52,9 @@ struct WorkerReport {
         for (index, shard) in shards.enumerated() where !shard.redisTrouble.isEmpty {
             return .failing("Redis holds up jobs of shard \(index): \(shard.redisTrouble)")
         }
+        if let route = shards.lazy.flatMap(\.routes).first(where: { $0.circuit > 0 }) {
+            return .degraded("the circuit of \(route.name) is open: \(route.metrics.lastFailure)")
+        }
         return .ok
     }
 

@@ -135,7 +135,8 @@ package final class WorkerService {
             invalidation: settings.providers.invalidation, deliveriesMax: max(64, settings.worker.inFlight),
             urgentReserve: settings.worker.urgentReserve,
             stallMs: try sessionMs(settings, properties) / 2, podName: podName(), printer: printer,
-            controlIntervalMs: UInt64(clamping: settings.worker.controlIntervalMs))
+            controlIntervalMs: UInt64(clamping: settings.worker.controlIntervalMs),
+            circuit: settings.providers.circuit, appShare: settings.worker.inFlightAppShare)
         var threads: [WorkerThread] = []
         for (index, loop) in loops.enumerated() {
             guard let parser = JobParser() else {
