@@ -9,8 +9,8 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
-    // The run-time exclusivity checks of class properties cost a tenth of the worker's CPU (docs/benchmarks.md). Debug
-    // builds, and so every test, keep them.
+    // The run-time exclusivity checks of class properties cost a tenth of the worker's CPU
+    // (docs/benchmarks.md). Debug builds, and so every test, keep them.
     .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release)),
 ]
 
@@ -100,8 +100,7 @@ let package = Package(
             "Providers",
             [
                 "Core", "Decisions", "Jobs", "Rendering", "EventLoop", "Security", "HTTP2", "HTTPClient",
-                "Logging",
-                "Configuration",
+                "Redis", "Logging", "Configuration",
             ]),
 
         shared(
@@ -174,8 +173,7 @@ let package = Package(
             "ProvidersTests",
             [
                 "Providers", "Configuration", "Decisions", "Rendering", "Jobs", "HTTP2", "HTTPServer",
-                "Security",
-                "EventLoop", "Core", "Logging", "SimulatorKit", "TestSupport",
+                "Security", "Redis", "EventLoop", "Core", "Logging", "SimulatorKit", "TestSupport",
             ]),
         tests(
             "SimulatorTests",

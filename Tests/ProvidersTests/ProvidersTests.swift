@@ -64,6 +64,43 @@ private let minute: Int64 = 60_000
                 == .mint)
     }
 
+    @Test func aHoldEndsBeforeTheTokenIsTooOldToBeAccepted() {
+        var policy = minted()
+        for at in stride(from: Int64(30), through: 56, by: 2) { policy.hold(steadyMs: at * minute) }
+        #expect(
+            policy.decide(wallMs: 1_000_000_000 + 56 * minute, steadyMs: 56 * minute, isRefused: false)
+                == .keep(untilSteadyMs: 57 * minute))
+        #expect(
+            policy.decide(wallMs: 1_000_000_000 + 57 * minute, steadyMs: 57 * minute, isRefused: false)
+                == .mint)
+    }
+
+    @Test func aHoldKeepsAProcessWithoutATokenFromMintingToo() {
+        var policy = MintingPolicy()
+        policy.hold(steadyMs: 0, forMs: 5 * minute)
+        #expect(
+            policy.decide(wallMs: 0, steadyMs: minute, isRefused: false)
+                == .keep(untilSteadyMs: 5 * minute))
+        #expect(policy.decide(wallMs: 0, steadyMs: 5 * minute, isRefused: false) == .mint)
+    }
+
+    @Test func anAdoptedTokenIsAsOldAsItsMintingAndChangesNoSoonerThanTwentyMinutesLater() {
+        var policy = MintingPolicy()
+        #expect(policy.mayChange(steadyMs: 0, isRefused: false))
+        policy.adopted(ageMs: 30 * minute, wallMs: 1_000_000_000, steadyMs: 0, random: 180_000)
+        // The first token is no change: the next may come when the old one is 45 minutes old.
+        #expect(policy.mayChange(steadyMs: minute, isRefused: false))
+        #expect(
+            policy.decide(wallMs: 1_000_000_000 + 15 * minute, steadyMs: 15 * minute, isRefused: false)
+                == .mint)
+        policy.adopted(
+            ageMs: 0, wallMs: 1_000_000_000 + 15 * minute, steadyMs: 15 * minute, random: 180_000)
+        #expect(!policy.mayChange(steadyMs: 34 * minute, isRefused: false))
+        #expect(policy.mayChange(steadyMs: 34 * minute, isRefused: true))
+        #expect(policy.mayChange(steadyMs: 35 * minute, isRefused: false))
+        #expect(policy.ageMs(steadyMs: 35 * minute) == 20 * minute)
+    }
+
     @Test func aWallClockThatStepsMakesTheTokenWrong() {
         let policy = minted()
         for step in [-10 * minute, 10 * minute] {
@@ -163,6 +200,13 @@ private let minute: Int64 = 60_000
     }
 }
 
+/// Options that trust the simulator's authority.
+func trusting(_ caFile: String) -> KeeperOptions {
+    var options = KeeperOptions()
+    options.caFile = caFile
+    return options
+}
+
 @Suite(.serialized) struct KeeperTests {
     @Test func theSimulatorsTokenEndpointIsAskedOnceAndItsTokenIsUsed() throws {
         var settings = SimulatorSettings()
@@ -173,7 +217,7 @@ private let minute: Int64 = 60_000
         defer { Files.removeTree(folder) }
         try Files.write(path: folder + "/ca.pem", text: simulator.credentials.caPEM)
         let account = try ServiceAccount(json: simulator.credentials.serviceAccountJSON, source: "simulator")
-        let keeper = CredentialKeeper(caFile: folder + "/ca.pem", logger: .silent)
+        let keeper = CredentialKeeper(trusting(folder + "/ca.pem"), logger: .silent)
         defer { keeper.stop() }
         let bearer = Bearer(name: "fcm test")
         let before = bearer.version

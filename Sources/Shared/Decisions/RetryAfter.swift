@@ -19,6 +19,18 @@ package enum RetryAfter {
         return overflow ? nil : min(max(wait, 0), longestMs)
     }
 
+    /// The time of a `Date` header in ms since 1970; nil when it is none.
+    package static func date(_ bytes: UnsafeRawBufferPointer) -> Int64? {
+        guard bytes.count > 0, bytes.count <= 64 else { return nil }
+        let text = unsafe String(decoding: bytes, as: UTF8.self)
+        return httpDateMs(text.split(separator: " ", omittingEmptySubsequences: true))
+    }
+
+    /// The time of a `Date` header in ms since 1970; nil when it is none. For cold paths.
+    package static func date(text: String) -> Int64? {
+        unsafe Array(text.utf8).withUnsafeBytes { unsafe date($0) }
+    }
+
     /// Reads an IMF-fixdate such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7), the one form
     /// that is sent.
     private static func httpDateMs(_ parts: [Substring]) -> Int64? {

@@ -60,14 +60,15 @@ struct GoogleTokens {
     }
 
     /// Signs an assertion and trades it. Blocks for as long as the client's deadlines allow.
-    func exchange(client: HTTPClient, nowS: Int64) -> Answer {
+    /// - Returns: the answer and its `Date` header.
+    func exchange(client: HTTPClient, nowS: Int64) -> (answer: Answer, date: String?) {
         let assertion: String
         do throws(SecurityFailure) {
             assertion = try JWT.googleAssertion(
                 email: account.email, keyID: account.keyID, audience: account.tokenURI, scope: Self.scope,
                 issuedAtS: nowS, key: account.key)
         } catch {
-            return .refused(.oauthInvalidClient, "the service account's key can't sign: \(error)")
+            return (.refused(.oauthInvalidClient, "the service account's key can't sign: \(error)"), nil)
         }
         let form = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(assertion)"
         let request = HTTPClientRequest(
@@ -76,9 +77,10 @@ struct GoogleTokens {
             body: Array(form.utf8))
         do throws(HTTPClientFailure) {
             let response = try client.send(request)
-            return Self.read(status: response.status, body: response.body)
+            let answer = Self.read(status: response.status, body: response.body)
+            return (answer, response.header("date"))
         } catch {
-            return .unavailable("the token endpoint \(tokenURI) can't be reached: \(error)")
+            return (.unavailable("the token endpoint \(tokenURI) can't be reached: \(error)"), nil)
         }
     }
 

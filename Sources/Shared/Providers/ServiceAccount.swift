@@ -70,10 +70,15 @@ package struct APNsKey: Sendable {
         } catch {
             throw CredentialFailure("\(error)")
         }
+        try self.init(pem: text, source: path, keyID: keyID, teamID: teamID)
+    }
+
+    /// Reads the text of a .p8 file; `source` names it in errors.
+    package init(pem: String, source: String, keyID: String, teamID: String) throws(CredentialFailure) {
         do throws(SecurityFailure) {
-            key = try ES256PrivateKey(pem: text)
+            key = try ES256PrivateKey(pem: pem)
         } catch {
-            throw CredentialFailure("\(path) can't be used as an APNs key: \(error)")
+            throw CredentialFailure("\(source) can't be used as an APNs key: \(error)")
         }
         self.keyID = keyID
         self.teamID = teamID

@@ -3,6 +3,7 @@ internal import Decisions
 internal import EventLoop
 internal import HTTP2
 internal import HTTPServer
+internal import Providers
 
 /// What a worker says of itself at one moment: probes, metrics and a summary, from copies of its threads'
 /// state.
@@ -10,9 +11,14 @@ struct WorkerReport {
     private let lanes: [(name: String, status: LaneStatus)]
     let shards: [ShardStatus]
     private let isStopping: Bool
-    private let nowMs: UInt64
+    let credentials: KeeperStatus
+    let nowMs: UInt64
 
-    init(_ lanes: [LaneControl], _ shards: [ShardMailbox], isStopping: Bool) {
+    init(
+        _ lanes: [LaneControl], _ shards: [ShardMailbox], isStopping: Bool,
+        credentials: KeeperStatus = KeeperStatus()
+    ) {
+        self.credentials = credentials
         self.lanes = lanes.map { ($0.name, $0.status.withLock { $0 }) }
         self.shards = shards.map { $0.status.withLock { $0 } }
         self.isStopping = isStopping
@@ -119,6 +125,7 @@ struct WorkerReport {
         appendControl(&out)
         appendLanes(&out)
         appendRoutes(&out)
+        appendCredentials(&out)
         appendLatency(&out)
         return out.array
     }

@@ -52,11 +52,14 @@ package final class WorkerService {
         let properties = try settings.kafkaProperties()
         let redis = try settings.redisOptions(scripts: RegistryScripts.all)
         let token = settings.providers.fcmTokenEndpoint
-        let keeper = CredentialKeeper(
-            caFile: token.caFile, verifiesPeer: token.verify,
-            proxy: try DirectoryBuilder.proxy(settings.providers.fcmProxy),
-            appleTokenAgeMs: settings.providers.apnsTokenAgeMs,
-            logger: log.child("credentials"))
+        var keeping = KeeperOptions()
+        keeping.caFile = token.caFile
+        keeping.verifiesPeer = token.verify
+        keeping.proxy = try DirectoryBuilder.proxy(settings.providers.fcmProxy)
+        keeping.appleTokenAgeMs = settings.providers.apnsTokenAgeMs
+        keeping.redis = try settings.redisOptions(scripts: [])
+        keeping.pod = HostName.current
+        let keeper = CredentialKeeper(keeping, logger: log.child("credentials"))
         self.keeper = keeper
         let directory: ProviderDirectory
         do {
@@ -85,7 +88,7 @@ package final class WorkerService {
         laneThreads = try Self.startLanes(
             settings, laneLoops, lanes, shards, stopping, redis, properties, log)
         if let listen = settings.http.worker {
-            server = try Self.health(lanes, shards, stopping).serve(
+            server = try Self.health(lanes, shards, stopping, keeper).serve(
                 HTTPServerOptions(host: listen.host, port: UInt16(clamping: listen.port)))
         } else {
             server = nil
@@ -252,12 +255,15 @@ package final class WorkerService {
     }
 
     private static func health(
-        _ lanes: [LaneControl], _ shards: [ShardMailbox], _ stopping: Locked<Bool>
+        _ lanes: [LaneControl], _ shards: [ShardMailbox], _ stopping: Locked<Bool>,
+        _ keeper: CredentialKeeper
     ) -> HealthEndpoints {
-        HealthEndpoints(
-            live: { WorkerReport(lanes, shards, isStopping: stopping.withLock { $0 }).liveness },
-            ready: { WorkerReport(lanes, shards, isStopping: stopping.withLock { $0 }).readiness },
-            metrics: { WorkerReport(lanes, shards, isStopping: stopping.withLock { $0 }).metrics() },
-            status: { WorkerReport(lanes, shards, isStopping: stopping.withLock { $0 }).summary() })
+        let report: @Sendable () -> WorkerReport = {
+            WorkerReport(
+                lanes, shards, isStopping: stopping.withLock { $0 }, credentials: keeper.status)
+        }
+        return HealthEndpoints(
+            live: { report().liveness }, ready: { report().readiness }, metrics: { report().metrics() },
+            status: { report().summary() })
     }
 }

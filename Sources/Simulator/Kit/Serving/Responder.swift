@@ -8,6 +8,9 @@ final class Responder {
     private var headers = ResponseHeaders()
     private var scratch = ByteBuffer(capacity: 512)
     private var random: UInt64
+    /// The second that ``date`` is the text of.
+    private var dateS: Int64 = -1
+    private var date: [UInt8] = []
     private var fcmBodies: [UInt64: [UInt8]] = [:]
     private static let page = Array(
         ("<!DOCTYPE html><html><head><title>Error</title></head><body><h1>Error</h1>"
@@ -35,16 +38,29 @@ final class Responder {
         } else if answer.retryAfter > 0 {
             headers.add(.retryAfter, decimal: UInt64(answer.retryAfter))
         }
+        // An accepted push has no date: it would cost a header for each, and nobody reads it.
+        if answer.status >= 400 { addDate(wallMs) }
         unsafe connection.respond(stream, status: answer.status, headers: headers, body: scratch.bytes)
     }
 
     /// Sends a JSON document, for the token endpoint.
-    func send(json: [UInt8], status: UInt16, to stream: Int32, connection: HTTP2ServerConnection) {
+    func send(
+        json: [UInt8], status: UInt16, to stream: Int32, connection: HTTP2ServerConnection, wallMs: Int64
+    ) {
         headers.clear()
         add(.contentType, Self.json)
+        addDate(wallMs)
         unsafe json.withUnsafeBytes {
             _ = unsafe connection.respond(stream, status: status, headers: headers, body: $0)
         }
+    }
+
+    private func addDate(_ wallMs: Int64) {
+        if wallMs / 1000 != dateS {
+            dateS = wallMs / 1000
+            date = Array(HTTPDate.text(ms: wallMs).utf8)
+        }
+        add(.date, date)
     }
 
     private func add(_ header: ResponseHeader, _ value: [UInt8]) {

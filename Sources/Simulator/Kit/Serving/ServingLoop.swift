@@ -91,7 +91,8 @@ final class ServingLoop: TimerHandler, TurnHandler, WakeHandler {
         fill(&seen, from: request)
         if state.listener == .fcm, seen.path.equals("/token"), seen.method.equals("POST") {
             let (status, body) = judge.oauth.exchange(body: seen.body, nowMs: wallMs)
-            responder.send(json: body, status: status, to: request.streamID, connection: connection)
+            responder.send(
+                json: body, status: status, to: request.streamID, connection: connection, wallMs: wallMs)
             return
         }
         var row = RecordRow()
