@@ -1,6 +1,7 @@
 import Core
 import EventLoop
 import Foundation
+import Security
 import SimulatorKit
 import Testing
 
@@ -38,6 +39,36 @@ import Testing
                     #"{"id":"s-\#(number)","app":"shop","to":{"token":"\#(Tokens.apns(number))","platform":"ios"},"title":"x","data":{"peal_job":"s-\#(number)"}}"#
             )
         }
+    }
+
+    @Test func aHangUpReadsTheCredentialsAgainAndEndsNothing() throws {
+        let rig = try Rig(startsWorker: false)
+        defer { rig.stop() }
+        let process = try spawn(rig)
+        defer { process.terminate() }
+        try rig.publishMany(jobs(10))
+        #expect(rig.wait(seconds: 60) { rig.simulator.record.summary().jobs == 10 })
+        let key = try ES256PrivateKey.generate()
+        let old = rig.simulator.credentials
+        try Files.write(path: rig.folder + "/key.p8", text: key.pem())
+        // From now on the simulator knows the new key alone.
+        rig.simulator.setKeys([
+            APNsKey(keyID: old.keyID, teamID: old.teamID, publicKey: try key.publicKey())
+        ])
+        kill(process.processIdentifier, SIGHUP)
+        // Jobs that still met the old key wait for half a minute; a later one goes by the new key.
+        var number = 9
+        let isAccepted = try rig.wait(seconds: 90) {
+            number += 1
+            try rig.publish(
+                #"{"id":"h-\#(number)","app":"shop","to":{"token":"\#(Tokens.apns(number))","platform":"ios"},"title":"x"}"#,
+                key: "shop/h\(number)")
+            return rig.wait(seconds: 0.5) {
+                rig.simulator.record.requests(token: Tokens.apns(number)).contains { $0.status == 200 }
+            }
+        }
+        #expect(isAccepted)
+        #expect(process.isRunning)
     }
 
     @Test func aKilledWorkerLosesNothing() throws {

@@ -111,7 +111,20 @@ final class Rig {
             """
     }
 
-    func startWorker() throws { worker = try WorkerService.start(settings, log: log) }
+    func startWorker() throws {
+        let file = folder + "/peal.yaml"
+        worker = try WorkerService.start(
+            settings, log: log,
+            reread: { Configuration.result(path: file, environment: [:]) })
+    }
+
+    /// Changes the configuration's file.
+    func rewriteConfiguration(_ old: String, _ new: String) throws {
+        let path = folder + "/peal.yaml"
+        let text = try Files.readText(path: path)
+        #expect(text.contains(old))
+        try Files.write(path: path, text: text.replacingOccurrences(of: old, with: new))
+    }
 
     func stopWorker() {
         worker?.stop()

@@ -20,6 +20,17 @@ package enum Configuration {
         }
     }
 
+    /// What ``load(path:environment:)`` gives, as a value.
+    package static func result(
+        path: String?, environment: [String: String]
+    ) -> Result<Settings, ConfigurationFailure> {
+        do throws(ConfigurationFailure) {
+            return .success(try load(path: path, environment: environment))
+        } catch {
+            return .failure(error)
+        }
+    }
+
     /// The settings from the document's bytes; `file` is the name in messages and the base of relative paths.
     package static func parse(
         _ bytes: [UInt8], file: String, environment: [String: String] = [:]

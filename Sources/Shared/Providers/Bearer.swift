@@ -28,6 +28,9 @@ package final class Bearer: Sendable {
 
     /// A name for logs and metrics, such as `apns TEAM123456/ABC123DEFG`.
     package let name: String
+    /// A digest of the key behind it.
+    let fingerprint: String
+    private let dropped = Atomic<Bool>(false)
     private let state: Locked<Snapshot>
     private let counter = Atomic<UInt32>(1)
     private let refused = Atomic<UInt32>(0)
@@ -36,8 +39,9 @@ package final class Bearer: Sendable {
     private let waker: Locked<Waker?> = Locked(nil)
 
     /// A credential without a value yet.
-    package init(name: String) {
+    package init(name: String, fingerprint: String = "") {
         self.name = name
+        self.fingerprint = fingerprint
         state = Locked(
             Snapshot(authorization: [], version: 1, fault: nil, explanation: ""))
     }
@@ -68,6 +72,10 @@ package final class Bearer: Sendable {
     }
 
     // MARK: The keeper's side
+
+    /// Whether its keeper renews it no longer.
+    var isDropped: Bool { dropped.load(ordering: .relaxed) }
+    func markDropped() { dropped.store(true, ordering: .relaxed) }
 
     func takeDate() -> ProviderDate? {
         date.withLock { (value: inout ProviderDate?) in

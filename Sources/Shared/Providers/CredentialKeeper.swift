@@ -79,12 +79,15 @@ package final class CredentialKeeper: Sendable {
     }
 
     /// Renews a credential no longer.
-    package func drop(_ bearer: Bearer) { add(.drop(bearer)) }
+    package func drop(_ bearer: Bearer) {
+        bearer.markDropped()
+        add(.drop(bearer))
+    }
 
     /// What the keeper shows of itself, as of its last pass.
     package var status: KeeperStatus { shared.status.withLock { $0 } }
 
-    private func add(_ work: Work) {
+    func add(_ work: Work) {
         shared.additions.push(work)
         shared.waker.withLock { $0 }?.wake()
     }

@@ -1,5 +1,7 @@
 package import Configuration
+internal import Core
 internal import Decisions
+internal import EventLoop
 package import HTTP2
 internal import Jobs
 internal import Rendering
@@ -19,6 +21,8 @@ package struct DirectoryBuilder {
     private var byName: [String: Int] = [:]
     private var bearers: [String: Bearer] = [:]
     private var contexts: [String: TLSContext] = [:]
+    /// What the keeper is to do for each bearer.
+    private var works: [ObjectIdentifier: CredentialKeeper.Work] = [:]
 
     /// With a keeper the credentials come alive; without one the configuration is only checked.
     package init(_ settings: Settings, keeper: CredentialKeeper?) {
@@ -32,6 +36,16 @@ package struct DirectoryBuilder {
         var apps: [AppEntry] = []
         for app in settings.apps { apps.append(try entry(app)) }
         return ProviderDirectory(apps: apps, routes: routes, quotas: quotas)
+    }
+
+    /// Gives a bearer that this builder made to its keeper.
+    func handOver(_ bearer: Bearer, to keeper: CredentialKeeper) {
+        if let work = works[ObjectIdentifier(bearer)] { keeper.add(work) }
+    }
+
+    private mutating func keep(_ bearer: Bearer, _ work: CredentialKeeper.Work) {
+        works[ObjectIdentifier(bearer)] = work
+        keeper?.add(work)
     }
 
     private mutating func entry(_ app: Settings.App) throws(CredentialFailure) -> AppEntry {
@@ -101,10 +115,11 @@ package struct DirectoryBuilder {
             if let known = byName[name] { return known }
             let key = try APNsKey(path: path, keyID: credential.keyID, teamID: credential.teamID)
             // One token serves both environments when the key does; the keeper mints it once.
-            let bearer = bearers[identity] ?? Bearer(name: "apns \(identity)")
+            let fingerprint = try Self.digest([identity], files: [path])
+            let bearer = bearers[identity] ?? Bearer(name: "apns \(identity)", fingerprint: fingerprint)
             if bearers[identity] == nil {
                 bearers[identity] = bearer
-                keeper?.keep(bearer, key)
+                keep(bearer, .apns(bearer, key))
             }
             return try add(name, .apns, environment, endpoint, settings.providers.apnsPool, bearer: bearer)
         }
@@ -129,12 +144,14 @@ package struct DirectoryBuilder {
         }
         let name = "fcm/\(project)/\(account.email)"
         if let known = byName[name] { return known }
-        let bearer = Bearer(name: "fcm \(project)")
         let token = settings.providers.fcmTokenEndpoint
         let standard = Settings.Endpoint(host: "oauth2.googleapis.com", path: "/token")
         // A token endpoint of one's own replaces the one in the account's file, which may only name Google's.
         let uri = token == standard ? nil : "https://\(token.authority)\(token.path)"
-        keeper?.keep(bearer, account, tokenURI: uri)
+        let bearer = Bearer(
+            name: "fcm \(project)",
+            fingerprint: try Self.digest([project, uri ?? ""], files: [credential.serviceAccountFile]))
+        keep(bearer, .google(bearer, account, tokenURI: uri))
         let route = try add(
             name, .fcm, .production, settings.providers.fcm, settings.providers.fcmPool, bearer: bearer,
             path: Array("/v1/projects/\(project)/messages:send".utf8))
@@ -154,7 +171,7 @@ package struct DirectoryBuilder {
         var limits = Self.limits(pool)
         // With token authentication APNs allows one stream until it has seen a good token.
         limits.provesFirst = provider == .apns && bearer != nil
-        let definition = RouteDefinition(
+        var definition = RouteDefinition(
             provider: provider, environment: environment, name: name,
             endpoint: HTTP2Endpoint(
                 host: endpoint.host, port: UInt16(clamping: endpoint.port), serverName: endpoint.host,
@@ -162,9 +179,44 @@ package struct DirectoryBuilder {
             tls: try context(endpoint, certificate, key), limits: limits,
             sideLimits: Self.sideLimits(limits, pool), bearer: bearer, path: path,
             requestTimeoutMs: UInt64(clamping: pool.requestTimeoutMs))
+        definition.fingerprint = try Self.digest(
+            [name, bearer?.fingerprint ?? ""],
+            files: [endpoint.caFile, certificate, key].compactMap { $0 })
+        if let certificate { definition.certificateExpiryMs = try Self.expiryMs(certificate) }
         routes.append(definition)
         byName[name] = routes.count - 1
         return routes.count - 1
+    }
+
+    /// A digest of words and of the contents of files.
+    private static func digest(_ words: [String], files: [String]) throws(CredentialFailure) -> String {
+        var text = words.joined(separator: "\n")
+        for file in files { text += "\n" + Hex.encode(SHA256.hash(text: try read(file))) }
+        return Hex.encode(SHA256.hash(text: text))
+    }
+
+    private static func read(_ path: String) throws(CredentialFailure) -> String {
+        do throws(SystemFailure) {
+            return try Files.readText(path: path, maxBytes: 4 << 20)
+        } catch {
+            throw CredentialFailure("\(error)")
+        }
+    }
+
+    private static func expiryMs(_ certificate: String) throws(CredentialFailure) -> Int64 {
+        do throws(SecurityFailure) {
+            return try CertificateFile.expiryS(pem: try Self.readPEM(certificate)) * 1000
+        } catch {
+            throw CredentialFailure("\(certificate): \(error)")
+        }
+    }
+
+    private static func readPEM(_ path: String) throws(SecurityFailure) -> String {
+        do throws(CredentialFailure) {
+            return try read(path)
+        } catch {
+            throw SecurityFailure(.configuration, error.description)
+        }
     }
 
     private static func limits(_ pool: Settings.Pool) -> PoolLimits {

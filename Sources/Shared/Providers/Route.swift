@@ -99,6 +99,15 @@ package final class Route {
         return made
     }
 
+    /// Requests taken and not yet finished.
+    package var unfinished: Int { pool.unfinished + (sidePool?.unfinished ?? 0) }
+
+    /// Fails, as closed, every request that no connection has taken yet.
+    package func dropWaiting() {
+        pool.dropWaiting()
+        sidePool?.dropWaiting()
+    }
+
     /// Closes every connection; what is unfinished fails.
     package func close() {
         pool.close()

@@ -9,11 +9,13 @@ package struct ThrowAwayIdentity: Sendable {
     /// The server's private key.
     package let keyPEM: String
 
-    /// Makes an identity for host names and addresses, valid for ten days.
-    package static func make(hosts: [String]) throws(SecurityFailure) -> ThrowAwayIdentity {
+    /// Makes an identity for host names and addresses, valid for ten days unless told otherwise.
+    package static func make(
+        hosts: [String], lifeS: Int = 10 * 86400
+    ) throws(SecurityFailure) -> ThrowAwayIdentity {
         let caKey = try ES256PrivateKey.generate()
         let ca = try certificate(
-            name: "Peal throw-away authority", key: caKey, issuer: nil, issuerKey: caKey,
+            name: "Peal throw-away authority", key: caKey, issuer: nil, issuerKey: caKey, lifeS: 10 * 86400,
             extensions: [
                 (NID_basic_constraints, "critical,CA:TRUE"), (NID_key_usage, "critical,keyCertSign,cRLSign"),
             ])
@@ -25,7 +27,7 @@ package struct ThrowAwayIdentity: Sendable {
                 ? "IP:\(host)" : "DNS:\(host)"
         }
         let leaf = try certificate(
-            name: hosts.first ?? "localhost", key: key, issuer: ca, issuerKey: caKey,
+            name: hosts.first ?? "localhost", key: key, issuer: ca, issuerKey: caKey, lifeS: lifeS,
             extensions: [
                 (NID_basic_constraints, "critical,CA:FALSE"),
                 (NID_subject_alt_name, names.joined(separator: ",")),
@@ -36,7 +38,7 @@ package struct ThrowAwayIdentity: Sendable {
 
     private static func certificate(
         name: String, key: ES256PrivateKey, issuer: CertificateHandle?, issuerKey: ES256PrivateKey,
-        extensions: [(Int32, String)]
+        lifeS: Int, extensions: [(Int32, String)]
     ) throws(SecurityFailure) -> CertificateHandle {
         guard let made = unsafe X509_new() else { throw SecurityFailure(.internalError, "out of memory") }
         let certificate = unsafe CertificateHandle(takingOwnershipOf: made)
@@ -48,7 +50,7 @@ package struct ThrowAwayIdentity: Sendable {
         }
         unsafe ASN1_INTEGER_set_uint64(X509_get_serialNumber(x509), serial >> 1)
         unsafe X509_gmtime_adj(X509_getm_notBefore(x509), -3600)
-        unsafe X509_gmtime_adj(X509_getm_notAfter(x509), 10 * 86400)
+        unsafe X509_gmtime_adj(X509_getm_notAfter(x509), lifeS)
         unsafe X509_set_pubkey(x509, key.handle.raw)
         let subject = unsafe X509_get_subject_name(x509)
         let text = Array(name.utf8)

@@ -18,17 +18,17 @@ package enum ServiceRunner {
 
     /// Waits for SIGTERM or SIGINT, or until the service has failed for good, then calls `stop`; a watchdog
     /// ends the process if that takes longer than `deadlineMs`. What is committed by then stays committed, so
-    /// the hard end loses nothing.
+    /// the hard end loses nothing. SIGHUP calls `reload` on this thread; without one it does nothing.
     /// - Returns: the exit code: 0 after a signal, 1 after a failure.
     package static func runUntilSignal(
         deadlineMs: UInt64, logger: Logger, sink: LogSink, hasFailed: @escaping () -> Bool = { false },
-        stop: () -> Void
+        reload: (() -> Void)? = nil, stop: () -> Void
     ) -> Int32 {
         guard let loop = try? EventLoop() else {
             logger.critical("process.no_descriptor", "No descriptors are left; raise ulimit -n.")
             return 1
         }
-        let waiter = SignalWaiter(loop: loop, hasFailed: hasFailed)
+        let waiter = SignalWaiter(loop: loop, hasFailed: hasFailed, reload: reload)
         guard
             let source = try? SignalSource(
                 loop: loop, signals: [Signals.interrupt, Signals.terminate, Signals.hangUp], handler: waiter)
@@ -60,10 +60,12 @@ package enum ServiceRunner {
 private final class SignalWaiter: SignalHandler, TimerHandler {
     private let loop: EventLoop
     private let hasFailed: () -> Bool
+    private let reload: (() -> Void)?
     private var failed = false
 
-    init(loop: EventLoop, hasFailed: @escaping () -> Bool) {
+    init(loop: EventLoop, hasFailed: @escaping () -> Bool, reload: (() -> Void)?) {
         self.loop = loop
+        self.reload = reload
         self.hasFailed = hasFailed
     }
 
@@ -75,8 +77,8 @@ private final class SignalWaiter: SignalHandler, TimerHandler {
     }
 
     func signalled(_ signal: Int32) {
-        // SIGHUP would end the process by default; here a change of the configuration takes a restart.
-        if signal != Signals.hangUp { loop.stop() }
+        // SIGHUP would end the process by default.
+        if signal == Signals.hangUp { reload?() } else { loop.stop() }
     }
 
     func timerFired(_ tag: UInt64) {

@@ -215,6 +215,15 @@ package final class Simulator: Sendable {
         }
     }
 
+    /// Replaces the keys that APNs accepts. A key that stays keeps its place in the list, because connections
+    /// are bound to it; one without environments is as good as revoked.
+    package func setKeys(_ keys: [APNsKey]) {
+        _ = ask { (serving: ServingLoop) -> Bool in
+            serving.judge.authority.replaceKeys(keys)
+            return true
+        }
+    }
+
     /// Lists a device token: where it is valid and since when it is not.
     /// - Parameters:
     ///   - token: as it stands in the request.

@@ -17,6 +17,7 @@ extension Shard: ResponseSink {
         if slot.route >= 0, OutcomeTable.isAccepted(slot.provider, status: status) {
             routes[Int(slot.route)]?.succeeded()
             noteAnswer(Int(slot.route))
+            if rotation.isUnderWay { accepted(by: slot.route) }
             breakers[Int(jobs[slot.job].app)].note(answered: 1, refused: 0, nowMs: nowMs)
             counts.latency.record(UInt64(clamping: nowMs - jobs[slot.job].publishedMs))
             if slot.provider == .apns { trust(delivery) }
@@ -89,6 +90,9 @@ extension Shard: ResponseSink {
         case .pauseCredential:
             if slot.isProbe, refusesProbes(verdict.reason) {
                 return end(delivery, .invalidToken, .apnsBadDeviceToken)
+            }
+            if rotation.isUnderWay, let old = standIn(for: slot.route, verdict.reason) {
+                return sendInstead(delivery, by: Int(old), verdict.reason)
             }
             let route = route(Int(slot.route))
             route.pause(nowMs: nowMs, forMs: nil, reason: verdict.reason)

@@ -25,7 +25,7 @@ extension Shard {
         guard slot.provider == .apns else { return nil }
         let app = traits[Int(jobs[slot.job].app)]
         let route = slot.environment == .production ? app.apnsSandbox : app.apnsProduction
-        return route >= 0 ? Int(route) : nil
+        return route >= 0 ? Int(way(route)) : nil
     }
 
     /// Asks the other environment about the token, with the same notification.

@@ -55,7 +55,7 @@ extension Shard {
         let provider: Provider
         switch destination {
         case .route(let route, let kind):
-            deliveries[delivery].route = route
+            deliveries[delivery].route = way(route)
             provider = kind
         case .log(let kind), .none(let kind): provider = kind
         }

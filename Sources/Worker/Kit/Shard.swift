@@ -40,6 +40,8 @@ struct ShardSettings: Sendable {
     var circuit = CircuitBreaker.Limits()
     /// How much of ``deliveriesMax`` one app may fill, 0...1, when there are several.
     var appShare = 0.5
+    /// Where changed credentials come from; nil when they never change.
+    var live: LiveDirectory?
 }
 
 /// One thread's share of the work: it owns every job whose key falls to it, from the record to the outcome.
@@ -62,10 +64,12 @@ final class Shard {
     var redis: RedisClient?
     var routes: [Route?]
     /// By route: why it could not connect when that was last looked at; empty when it could.
-    private var routeFailures: [String]
+    var routeFailures: [String]
+    /// Which of the routes take others' places, and how that goes.
+    var rotation: RouteRotation
     let renderers: [Renderer]
     /// By app.
-    let traits: [AppTraits]
+    var traits: [AppTraits]
     let parser: JobParser
     var random: UInt64 = RandomSource.seed()
 
@@ -159,6 +163,7 @@ final class Shard {
         routes = Array(repeating: nil, count: directory.routes.count)
         screens = Array(repeating: TokenScreen(), count: directory.routes.count)
         routeFailures = Array(repeating: "", count: directory.routes.count)
+        rotation = RouteRotation(directory)
         traits = directory.apps.map(\.traits)
         caps = directory.apps.map(\.caps)
         quotas = directory.quotas.map { QuotaGate($0) }
@@ -232,7 +237,7 @@ final class Shard {
     /// The shard's side of a route, made when it is first needed.
     func route(_ index: Int) -> Route {
         if let route = routes[index] { return route }
-        let route = Route(directory.routes[index], loop: loop, sink: self)
+        let route = Route(rotation.definitions[index], loop: loop, sink: self)
         routes[index] = route
         return route
     }
@@ -247,7 +252,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
             "shard.stalled", "The process stood still; what waits is left to the partitions' owners.",
             ["milliseconds": .number(Int(clamping: milliseconds))])
         for lane in lanes { lane.invalidate() }
-        for route in routes { route?.pool.dropWaiting() }
+        for route in routes { route?.dropWaiting() }
         sendWaiting()
     }
 
@@ -271,6 +276,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
 
     func timerFired(_ tag: UInt64) {
         wallOffsetMs = Clock.wallMs - Int64(loop.nowMs)
+        followDirectory()
         for route in routes { route?.refresh() }
         wakeResting()
         watchStreams()
@@ -286,6 +292,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
             lastFlushMs = loop.nowMs
             flushCounters()
             reportUnreachable()
+            closeReplaced()
             beat()
             publishStatus()
         }
@@ -330,6 +337,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         counts.controlVersion = control.gate.version
         counts.controlEntries = control.gate.count
         counts.stuckApps = bulkheads.apps.count { $0.isStuck }
+        counts.routesKnown = routes.count
         counts.routes = routes.enumerated().compactMap { index, route in
             guard let route else { return nil }
             return RouteStatus(

@@ -65,9 +65,13 @@ struct ShardStatus: Sendable {
     /// The version of the kill switch that is obeyed, and its entries in force.
     var controlVersion: Int64 = -1
     var controlEntries = 0
+    /// Deliveries that went by an old credential because the provider refused the new one.
+    var rotationFallbacks: UInt64 = 0
     /// Milliseconds from the job's publication to the provider's acceptance.
     var latency = Histogram()
     var routes: [RouteStatus] = []
+    /// Routes that the shard knows of, the replaced ones included.
+    var routesKnown = 0
 }
 
 /// One route's connections as a shard has them.

@@ -57,6 +57,14 @@ struct SlotTable<Slot: PooledSlot>: ~Copyable {
     /// One more than the highest index that was ever given out.
     var capacity: Int { unsafe chunks.count * Self.chunkSize }
 
+    /// Whether a slot meets the condition. Looks at all of them: for rare questions.
+    func contains(where condition: (borrowing Slot) -> Bool) -> Bool {
+        for chunk in unsafe chunks.indices {
+            for index in 0..<Self.chunkSize where unsafe condition(chunks[chunk][index]) { return true }
+        }
+        return false
+    }
+
     subscript(index: Int32) -> Slot {
         unsafeAddress { unsafe UnsafePointer(address(index)) }
         unsafeMutableAddress { unsafe address(index) }

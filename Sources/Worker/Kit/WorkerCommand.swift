@@ -17,6 +17,7 @@ package enum WorkerCommand {
         ],
         details: """
             Every setting can come from the environment too: PEAL_ and its path in upper case, such as PEAL_REDIS_URL.
+            SIGHUP reads the credentials again; a change of their files or of the configuration does the same.
             SIGTERM finishes what is in flight within worker.drain_deadline, commits and leaves the consumer groups.
             Exit codes: 0 stopped, 1 can't start, 64 wrong usage, 70 the drain deadline passed, 78 wrong configuration.
             """)
@@ -25,10 +26,14 @@ package enum WorkerCommand {
     package static func main() -> Int32 {
         ServiceRunner.prepare()
         let arguments = Console.arguments(for: command, version: "0.1.0")
+        let path = arguments.string("config")
+        let environment = Console.environment
+        let load: @Sendable () -> Result<Settings, ConfigurationFailure> = {
+            Configuration.result(path: path, environment: environment)
+        }
         let settings: Settings
         do throws(ConfigurationFailure) {
-            settings = try Configuration.load(
-                path: arguments.string("config"), environment: Console.environment)
+            settings = try load().get()
         } catch {
             Console.complain("peal-worker: \(error)")
             return ServiceRunner.configurationExitCode
@@ -40,11 +45,10 @@ package enum WorkerCommand {
         }
         if arguments.flag("check") { return check(settings) }
         do throws(WorkerFailure) {
-            let service = try WorkerService.start(settings, log: logger)
+            let service = try WorkerService.start(settings, log: logger, reread: load)
             return ServiceRunner.runUntilSignal(
                 deadlineMs: UInt64(clamping: settings.worker.drainDeadlineMs) + 5000, logger: logger,
-                sink: sink
-            ) { service.stop() }
+                sink: sink, reload: { service.reload() }, stop: { service.stop() })
         } catch {
             sink.close()
             Console.complain("peal-worker: \(error)")

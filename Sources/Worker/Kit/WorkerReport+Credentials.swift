@@ -1,10 +1,23 @@
 internal import Core
 internal import Decisions
 internal import EventLoop
+internal import HTTPServer
 internal import Providers
 
-/// The credentials' part of the metrics.
+/// The credentials' part of the report.
 extension WorkerReport {
+    /// Ready, with what an operator should know: one app's credential never takes the worker from the others.
+    var readyWithCredentials: Health {
+        var complaints = reloads.complaints(nowMs: Clock.wallMs)
+        for entry in credentials.entries where !entry.fault.isEmpty {
+            complaints.append("\(entry.name) has no usable token: \(entry.fault)")
+        }
+        if credentials.skew.isAlarming(wallMs: Clock.wallMs, steadyMs: Int64(nowMs)) {
+            complaints.append("this machine's clock is far off the providers'")
+        }
+        return complaints.isEmpty ? .ok : .degraded(complaints.joined(separator: "; "))
+    }
+
     /// Ages and lives of provider tokens, where they came from, and the clock.
     func appendCredentials(_ out: inout ByteBuffer) {
         let entries = credentials.entries
@@ -38,11 +51,42 @@ extension WorkerReport {
             &out, "peal_bearer_fallbacks_total", "counter",
             "Provider tokens made for this pod alone because Redis could not be used.",
             credentials.fallbacks)
+        appendReloads(&out)
         if let skew = credentials.skew.skewMs(wallMs: Clock.wallMs, steadyMs: Int64(nowMs)) {
             family(
                 &out, "peal_clock_skew_seconds", "gauge",
                 "The providers' time less this machine's; negative when its clock is fast.")
             signed(&out, "peal_clock_skew_seconds", "", skew / 1000)
+        }
+    }
+
+    private func appendReloads(_ out: inout ByteBuffer) {
+        single(
+            &out, "peal_credential_rotations_total", "counter",
+            "Reloads that put a changed credential in force.",
+            reloads.rotations)
+        single(
+            &out, "peal_credential_reload_failures_total", "counter",
+            "Reloads refused because a file could not be used.", reloads.failures)
+        single(
+            &out, "peal_credential_reload_failed", "gauge", "Whether the last reload was refused.",
+            reloads.failure.isEmpty ? 0 : 1)
+        single(
+            &out, "peal_rotation_fallbacks_total", "counter",
+            "Deliveries sent by an old credential because the new one was refused.",
+            sum { $0.rotationFallbacks })
+        family(
+            &out, "peal_routes_known", "gauge", "Routes that a shard knows of, the replaced ones included.")
+        for (index, shard) in shards.enumerated() {
+            sample(&out, "peal_routes_known", "shard=\"\(index)\"", UInt64(shard.routesKnown))
+        }
+        family(
+            &out, "peal_credential_expiry_seconds", "gauge",
+            "Seconds until a certificate expires; negative once it has.")
+        for certificate in reloads.certificates {
+            signed(
+                &out, "peal_credential_expiry_seconds", "route=\"\(certificate.route)\"",
+                (certificate.expiryMs - Clock.wallMs) / 1000)
         }
     }
 

@@ -12,13 +12,15 @@ struct WorkerReport {
     let shards: [ShardStatus]
     private let isStopping: Bool
     let credentials: KeeperStatus
+    let reloads: ReloadStatus
     let nowMs: UInt64
 
     init(
         _ lanes: [LaneControl], _ shards: [ShardMailbox], isStopping: Bool,
-        credentials: KeeperStatus = KeeperStatus()
+        credentials: KeeperStatus = KeeperStatus(), reloads: ReloadStatus = ReloadStatus()
     ) {
         self.credentials = credentials
+        self.reloads = reloads
         self.lanes = lanes.map { ($0.name, $0.status.withLock { $0 }) }
         self.shards = shards.map { $0.status.withLock { $0 } }
         self.isStopping = isStopping
@@ -61,7 +63,7 @@ struct WorkerReport {
         if let route = shards.lazy.flatMap(\.routes).first(where: { $0.circuit > 0 }) {
             return .degraded("the circuit of \(route.name) is open: \(route.metrics.lastFailure)")
         }
-        return .ok
+        return readyWithCredentials
     }
 
     // MARK: Metrics

@@ -29,17 +29,23 @@ package final class WorkerService {
     private let shardWakers: [Waker]
     private let stopping: Locked<Bool>
     private let keeper: CredentialKeeper
+    private let reloader: CredentialReloader
     private let printer: PushPrinter
     private let server: HTTPServer?
     private let logger: Logger
     /// The port of the probes; nil without one.
     package var httpPort: UInt16? { server?.port }
 
-    /// Starts everything; what isn't reachable yet is tried again until it is.
+    /// Starts everything; what isn't reachable yet is tried again until it is. `reread` reads the
+    /// configuration anew when its file or that of a credential changes; without it credentials are read
+    /// again from the same files.
     /// - Throws: when the configuration or a credential can't be used.
-    package static func start(_ settings: Settings, log: Logger) throws(WorkerFailure) -> WorkerService {
+    package static func start(
+        _ settings: Settings, log: Logger,
+        reread: (@Sendable () -> Result<Settings, ConfigurationFailure>)? = nil
+    ) throws(WorkerFailure) -> WorkerService {
         do {
-            return try WorkerService(settings, log: log)
+            return try WorkerService(settings, log: log, reread: reread)
         } catch let failure as WorkerFailure {
             throw failure
         } catch {
@@ -47,19 +53,14 @@ package final class WorkerService {
         }
     }
 
-    private init(_ settings: Settings, log: Logger) throws {
+    private init(
+        _ settings: Settings, log: Logger,
+        reread: (@Sendable () -> Result<Settings, ConfigurationFailure>)?
+    ) throws {
         logger = log
         let properties = try settings.kafkaProperties()
         let redis = try settings.redisOptions(scripts: RegistryScripts.all)
-        let token = settings.providers.fcmTokenEndpoint
-        var keeping = KeeperOptions()
-        keeping.caFile = token.caFile
-        keeping.verifiesPeer = token.verify
-        keeping.proxy = try DirectoryBuilder.proxy(settings.providers.fcmProxy)
-        keeping.appleTokenAgeMs = settings.providers.apnsTokenAgeMs
-        keeping.redis = try settings.redisOptions(scripts: [])
-        keeping.pod = HostName.current
-        let keeper = CredentialKeeper(keeping, logger: log.child("credentials"))
+        let keeper = CredentialKeeper(try Self.keeping(settings), logger: log.child("credentials"))
         self.keeper = keeper
         let directory: ProviderDirectory
         do {
@@ -69,6 +70,12 @@ package final class WorkerService {
             keeper.stop()
             throw error
         }
+        let live = LiveDirectory(directory)
+        let reloader = CredentialReloader(
+            settings, directory: live, keeper: keeper,
+            reread: reread ?? { .success(settings) },
+            logger: log.child("credentials"))
+        self.reloader = reloader
         let printer = PushPrinter()
         self.printer = printer
         let stopping = Locked(false)
@@ -84,11 +91,11 @@ package final class WorkerService {
         shardWakers = shardLoops.map(\.waker)
         shards = shardLoops.map { ShardMailbox(waker: $0.waker) }
         shardThreads = try Self.startShards(
-            settings, shardLoops, shards, lanes, directory, printer, redis, properties, log)
+            settings, shardLoops, shards, lanes, live, printer, redis, properties, log)
         laneThreads = try Self.startLanes(
             settings, laneLoops, lanes, shards, stopping, redis, properties, log)
         if let listen = settings.http.worker {
-            server = try Self.health(lanes, shards, stopping, keeper).serve(
+            server = try Self.health(lanes, shards, stopping, keeper, reloader).serve(
                 HTTPServerOptions(host: listen.host, port: UInt16(clamping: listen.port)))
         } else {
             server = nil
@@ -102,6 +109,17 @@ package final class WorkerService {
                 "worker.apps": .number(directory.apps.count),
                 "worker.routes": .number(directory.routes.count),
             ])
+    }
+
+    private static func keeping(_ settings: Settings) throws -> KeeperOptions {
+        var options = KeeperOptions()
+        options.caFile = settings.providers.fcmTokenEndpoint.caFile
+        options.verifiesPeer = settings.providers.fcmTokenEndpoint.verify
+        options.proxy = try DirectoryBuilder.proxy(settings.providers.fcmProxy)
+        options.appleTokenAgeMs = settings.providers.apnsTokenAgeMs
+        options.redis = try settings.redisOptions(scripts: [])
+        options.pod = HostName.current
+        return options
     }
 
     // MARK: Threads
@@ -123,7 +141,7 @@ package final class WorkerService {
 
     private static func startShards(
         _ settings: Settings, _ loops: [EventLoop], _ mailboxes: [ShardMailbox], _ lanes: [LaneControl],
-        _ directory: ProviderDirectory, _ printer: PushPrinter, _ redis: RedisClientOptions,
+        _ live: LiveDirectory, _ printer: PushPrinter, _ redis: RedisClientOptions,
         _ properties: [(name: String, value: String)], _ log: Logger
     ) throws -> [WorkerThread] {
         var producer = KafkaConfiguration.producer(
@@ -139,7 +157,8 @@ package final class WorkerService {
             urgentReserve: settings.worker.urgentReserve,
             stallMs: try sessionMs(settings, properties) / 2, podName: podName(), printer: printer,
             controlIntervalMs: UInt64(clamping: settings.worker.controlIntervalMs),
-            circuit: settings.providers.circuit, appShare: settings.worker.inFlightAppShare)
+            circuit: settings.providers.circuit, appShare: settings.worker.inFlightAppShare, live: live)
+        let directory = live.snapshot()
         var threads: [WorkerThread] = []
         for (index, loop) in loops.enumerated() {
             guard let parser = JobParser() else {
@@ -235,10 +254,14 @@ package final class WorkerService {
             waker.wake()
         }
         for thread in shardThreads { thread.join() }
+        reloader.stop()
         keeper.stop()
         printer.stop()
         server?.stop()
     }
+
+    /// Reads the credentials again and puts what changed in force, without disturbing what is under way.
+    package func reload() { reloader.reload() }
 
     // MARK: What it shows
 
@@ -256,11 +279,12 @@ package final class WorkerService {
 
     private static func health(
         _ lanes: [LaneControl], _ shards: [ShardMailbox], _ stopping: Locked<Bool>,
-        _ keeper: CredentialKeeper
+        _ keeper: CredentialKeeper, _ reloader: CredentialReloader
     ) -> HealthEndpoints {
         let report: @Sendable () -> WorkerReport = {
             WorkerReport(
-                lanes, shards, isStopping: stopping.withLock { $0 }, credentials: keeper.status)
+                lanes, shards, isStopping: stopping.withLock { $0 }, credentials: keeper.status,
+                reloads: reloader.status)
         }
         return HealthEndpoints(
             live: { report().liveness }, ready: { report().readiness }, metrics: { report().metrics() },

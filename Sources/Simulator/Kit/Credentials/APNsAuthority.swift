@@ -122,7 +122,8 @@ final class APNsAuthority {
         if memory.key >= 0, memory.key != verified.key { return .unrelatedKeyIDInToken }
         if isRepeated { return .none }
         let rival = scope == .connection ? previous : latest[verified.key]
-        if let rival, rival !== verified, rival.key == verified.key,
+        // After a change of keys the same token is another object.
+        if let rival, rival !== verified, rival.text != verified.text, rival.key == verified.key,
             abs(verified.issuedAtS - rival.issuedAtS) < refreshMinS
         {
             return .tooManyProviderTokenUpdates

@@ -1,0 +1,40 @@
+/// What of a configuration may change while a worker runs.
+extension Settings {
+    /// These settings with the providers' credentials of `fresh` for the apps that are in both.
+    package func adoptingCredentials(of fresh: Settings) -> Settings {
+        var merged = self
+        for index in merged.apps.indices {
+            guard let app = fresh.app(merged.apps[index].name) else { continue }
+            merged.apps[index].apnsProduction = app.apnsProduction
+            merged.apps[index].apnsSandbox = app.apnsSandbox
+            merged.apps[index].fcm = app.fcm
+        }
+        merged.files = fresh.files
+        return merged
+    }
+
+    /// What differs in `fresh` and takes effect only at the next start, by name.
+    package func needsRestart(for fresh: Settings) -> [String] {
+        var names: [String] = []
+        func note(_ name: String, _ differs: Bool) { if differs { names.append(name) } }
+        note("kafka", kafka != fresh.kafka)
+        note("redis", redis != fresh.redis)
+        note("topics", topics != fresh.topics)
+        note("worker", worker != fresh.worker)
+        note("retry", retry != fresh.retry)
+        note("http", http != fresh.http)
+        note("gateway", gateway != fresh.gateway)
+        note("providers", providers != fresh.providers)
+        note("log", log != fresh.log)
+        let merged = adoptingCredentials(of: fresh)
+        for app in merged.apps {
+            guard let other = fresh.app(app.name) else {
+                names.append("apps.\(app.name) (gone)")
+                continue
+            }
+            note("apps.\(app.name)", app != other)
+        }
+        for app in fresh.apps where self.app(app.name) == nil { names.append("apps.\(app.name) (new)") }
+        return names
+    }
+}
