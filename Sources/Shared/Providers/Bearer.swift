@@ -2,13 +2,6 @@ package import Decisions
 internal import EventLoop
 internal import Synchronization
 
-/// The `Date` of a provider's answer, and when the request was sent and answered by the monotonic clock.
-struct ProviderDate: Sendable {
-    let dateMs: Int64
-    let sentSteadyMs: Int64
-    let steadyMs: Int64
-}
-
 /// The current `authorization` value of one credential, shared by all threads of the process.
 ///
 /// - Threading: any thread. A shard compares ``version`` once a turn and takes a snapshot only when it
@@ -35,7 +28,6 @@ package final class Bearer: Sendable {
     private let counter = Atomic<UInt32>(1)
     private let refused = Atomic<UInt32>(0)
     private let hold = Atomic<Bool>(false)
-    private let date: Locked<ProviderDate?> = Locked(nil)
     private let waker: Locked<Waker?> = Locked(nil)
 
     /// A credential without a value yet.
@@ -65,24 +57,11 @@ package final class Bearer: Sendable {
         waker.withLock { $0 }?.wake()
     }
 
-    /// Tells the keeper what time it is by a provider's answer; of several between two of its passes the last
-    /// counts. Times of the monotonic clock in ms.
-    package func noteDate(ms: Int64, sentSteadyMs: Int64, steadyMs: Int64) {
-        date.withLock { $0 = ProviderDate(dateMs: ms, sentSteadyMs: sentSteadyMs, steadyMs: steadyMs) }
-    }
-
     // MARK: The keeper's side
 
     /// Whether its keeper renews it no longer.
     var isDropped: Bool { dropped.load(ordering: .relaxed) }
     func markDropped() { dropped.store(true, ordering: .relaxed) }
-
-    func takeDate() -> ProviderDate? {
-        date.withLock { (value: inout ProviderDate?) in
-            defer { value = nil }
-            return value
-        }
-    }
 
     func attach(_ waker: Waker) { self.waker.withLock { $0 = waker } }
 

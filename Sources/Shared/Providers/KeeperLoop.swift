@@ -67,10 +67,7 @@ final class KeeperLoop {
     /// most, the longest overdue, so that a token endpoint that hangs holds neither the APNs tokens nor a
     /// stop up for longer than that.
     func renewDue() -> Int {
-        for index in kept.indices {
-            kept[index].hear(steadyMs: steadyMs)
-            if let date = kept[index].bearer.takeDate() { note(date) }
-        }
+        for index in kept.indices { kept[index].hear(steadyMs: steadyMs) }
         watchClock()
         for index in kept.indices where kept[index].isApple { renew(index) }
         let first = kept.indices.filter { !kept[$0].isApple }.min { nextCheck($0) < nextCheck($1) }
@@ -190,7 +187,8 @@ final class KeeperLoop {
         let sent = steadyMs
         let (made, date) = kept[index].make(client: client, nowMs: wallMs)
         if let date = date.flatMap({ RetryAfter.date(text: $0) }) {
-            note(ProviderDate(dateMs: date, sentSteadyMs: sent, steadyMs: steadyMs))
+            status.skew.note(
+                dateMs: date, wallMs: Clock.wallMs, sentSteadyMs: sent, steadyMs: steadyMs)
         }
         let bearer = kept[index].bearer
         switch made {
@@ -273,12 +271,6 @@ final class KeeperLoop {
     }
 
     // MARK: The clock
-
-    private func note(_ date: ProviderDate) {
-        status.skew.note(
-            dateMs: date.dateMs, wallMs: Clock.wallMs, sentSteadyMs: date.sentSteadyMs,
-            steadyMs: date.steadyMs)
-    }
 
     /// Says when this machine's clock goes wrong, and when it is right again.
     private func watchClock() {
