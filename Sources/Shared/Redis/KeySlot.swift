@@ -23,6 +23,7 @@ enum KeySlot {
     /// CRC-16/XMODEM.
     static func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt16 {
         var sum: UInt16 = 0
+        let table = table
         for at in 0..<bytes.count {
             sum = unsafe sum << 8 ^ table[Int(sum >> 8 ^ UInt16(bytes[at]))]
         }
@@ -75,15 +76,24 @@ struct CommandRoute: Equatable {
             || matches(name, "MEMORY")
     }
 
+    /// By length, so that most commands are compared with one name or two.
     private static func isKeyless(_ name: UnsafeRawBufferPointer) -> Bool {
-        for word in keyless where unsafe matches(name, word) { return true }
-        return false
+        switch name.count {
+        case 3: unsafe matches(name, "ACL")
+        case 4:
+            unsafe matches(name, "PING") || matches(name, "ECHO") || matches(name, "INFO")
+                || matches(name, "KEYS") || matches(name, "SCAN") || matches(name, "WAIT")
+        case 5: unsafe matches(name, "DEBUG")
+        case 6:
+            unsafe matches(name, "CONFIG") || matches(name, "CLIENT") || matches(name, "SCRIPT")
+                || matches(name, "SELECT")
+        case 7:
+            unsafe matches(name, "CLUSTER") || matches(name, "COMMAND") || matches(name, "FLUSHDB")
+                || matches(name, "LATENCY") || matches(name, "SLOWLOG")
+        case 8: unsafe matches(name, "FLUSHALL")
+        default: false
+        }
     }
-
-    private static let keyless: [StaticString] = [
-        "PING", "ECHO", "INFO", "CONFIG", "CLIENT", "CLUSTER", "SCRIPT", "COMMAND", "ACL", "FLUSHALL",
-        "FLUSHDB", "KEYS", "SCAN", "SELECT", "DEBUG", "WAIT", "LATENCY", "SLOWLOG",
-    ]
 }
 
 /// The arguments of an encoded command, read in place.
