@@ -73,6 +73,9 @@ import Testing
         #expect(rig.outcomes.failures[1]?.goAwayReason == reason)
         #expect(rig.outcomes.failures[1]?.isSafeToResend == true)
         #expect(rig.scripted.received == 4)
+        // For the log: the code and what the server said.
+        #expect(
+            rig.pool.snapshot.lastGoAway == "ENHANCE_YOUR_CALM: \(String(decoding: reason, as: UTF8.self))")
     }
 
     @Test func aRefusedStreamIsResentAndAnyOtherResetIsAmbiguous() throws {

@@ -62,7 +62,8 @@ extension ProviderDirectory {
             traits.apnsSandbox = Self.place(other.apnsSandbox, places)
             traits.fcm = Self.place(other.fcm, places)
             Self.succeed(apps[index].traits, traits, added, overlapUntilMs, &list)
-            entries[index] = AppEntry(name: apps[index].name, render: apps[index].render, traits: traits)
+            entries[index] = AppEntry(
+                name: apps[index].name, render: apps[index].render, traits: traits, caps: apps[index].caps)
         }
         let isChange = zip(apps, entries).contains { old, new in
             old.traits.apnsProduction != new.traits.apnsProduction

@@ -1,6 +1,7 @@
 internal import Core
 internal import Decisions
 internal import EventLoop
+internal import HTTP2
 internal import HTTPClient
 internal import Logging
 internal import Security

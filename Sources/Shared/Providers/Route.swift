@@ -108,6 +108,15 @@ package final class Route {
         sidePool?.dropWaiting()
     }
 
+    /// How many GOAWAY frames came and what the last one said; nil when there was none.
+    package var goAways: (count: UInt64, last: String)? {
+        let side = sidePool?.snapshot
+        let main = pool.snapshot
+        let count = main.goAways + (side?.goAways ?? 0)
+        guard count > 0 else { return nil }
+        return (count, main.lastGoAway.isEmpty ? side?.lastGoAway ?? "" : main.lastGoAway)
+    }
+
     /// Closes every connection; what is unfinished fails.
     package func close() {
         pool.close()

@@ -89,30 +89,6 @@ extension Shard {
         return true
     }
 
-    /// Notes which routes have lost streams for longer than a moment. When that begins, unknown tokens that
-    /// still wait among the good ones are taken out, so that they don't spoil the next connection too.
-    func watchStreams() {
-        for (index, route) in routes.enumerated() {
-            guard let route, route.definition.provider == .apns,
-                route.pool.isPunished || route.sidePool?.isPunished == true
-            else { continue }
-            let wasStrict = screens[index].isStrict(nowMs: nowMs)
-            screens[index].punished(nowMs: nowMs)
-            guard !wasStrict, screens[index].isStrict(nowMs: nowMs) else { continue }
-            logger.notice(
-                "route.punished",
-                "APNs has taken streams away; tokens never accepted go by connections of their own.",
-                ["route": .text(route.definition.name)])
-            let recalled = route.pool.recall { tag in
-                guard let delivery = deliveries.resolve(tag) else { return false }
-                return unsafe !acceptedTokens.contains(Hash64.of(deliveries[delivery].token))
-            }
-            for tag in recalled {
-                if let delivery = deliveries.resolve(tag) { submit(delivery) }
-            }
-        }
-    }
-
     /// Takes note that APNs accepted a token; after a probe the registry is put right.
     func trust(_ delivery: Int32) {
         let slot = deliveries[delivery]

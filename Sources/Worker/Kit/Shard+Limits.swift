@@ -92,7 +92,7 @@ extension Shard {
         }
         if refusal != nil {
             jobs[index].round &+= 1
-            hold(index)
+            holdForRedis(index)
         } else {
             counts.redisRoundTrips &+= 1
         }

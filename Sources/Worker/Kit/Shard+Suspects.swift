@@ -24,19 +24,19 @@ extension Shard {
     /// How long a suspected token is kept, in milliseconds: at any rate worth speaking of, a wrong
     /// configuration has shown itself by then.
     private static let suspicionMs: UInt64 = 5000
-    /// Above it further ones are left alone; the next send suspects them again.
+    /// Above it further ones are left alone; the next send removals them again.
     private static let suspectsMax = 20_000
 
     /// Puts a token on the list for removal.
     func suspect(_ delivery: Int32, registeredBeforeMs: Int64) {
         let slot = deliveries[delivery]
-        guard unsafe !slot.device.isEmpty, suspects.count < Self.suspectsMax else { return }
+        guard unsafe !slot.device.isEmpty, removals.count < Self.suspectsMax else { return }
         scratch.clear()
         let job = jobs[slot.job].job
         guard let recipient = unsafe job.recipient?.unescaped(into: &scratch) else { return }
         // APNs tokens are stored as raw bytes.
         let raw = slot.provider == .apns ? unsafe Hex.decode(slot.token) : nil
-        suspects.append(
+        removals.append(
             SuspectToken(
                 app: jobs[slot.job].app, name: unsafe Array(job.app.raw), recipient: unsafe Array(recipient),
                 device: unsafe Array(slot.device), token: unsafe raw ?? Array(slot.token),
@@ -45,16 +45,16 @@ extension Shard {
 
     /// Removes what is due; keeps what belongs to an app whose refusals are too many. Every 100 ms.
     func tickSuspects() {
-        guard !suspects.isEmpty, redis?.isReady == true else { return }
+        guard !removals.isEmpty, redis?.isReady == true else { return }
         var kept = 0
-        suspects.removeAll { suspect in
+        removals.removeAll { suspect in
             if breakers[Int(suspect.app)].isOpen(nowMs: nowMs) {
                 kept += 1
                 return true
             }
             return suspect.dueMs <= loop.nowMs && remove(suspect)
         }
-        counts.suspects = suspects.count
+        counts.suspects = removals.count
         guard kept > 0 else { return }
         counts.tokensSpared &+= UInt64(kept)
         logger.notice(

@@ -120,7 +120,9 @@ final class Shard {
     var circuits: [RouteCircuit]
     var bulkheads: ShardBulkheads
     /// Tokens that are removed soon, unless the configuration turns out to be at fault.
-    var suspects: [SuspectToken] = []
+    var removals: [SuspectToken] = []
+    /// By route: the GOAWAY frames that were logged.
+    var goAwaysLogged: [UInt64]
 
     var incoming: [RecordBatch] = []
     var reports: [DeliveryReport] = []
@@ -161,6 +163,7 @@ final class Shard {
         deadTopic = producer.topic(1)
         retryTopics = retryNames.indices.map { [producer] in producer.topic($0 + 2) }
         routes = Array(repeating: nil, count: directory.routes.count)
+        goAwaysLogged = Array(repeating: 0, count: directory.routes.count)
         screens = Array(repeating: TokenScreen(), count: directory.routes.count)
         routeFailures = Array(repeating: "", count: directory.routes.count)
         rotation = RouteRotation(directory)
@@ -293,6 +296,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
             flushCounters()
             reportUnreachable()
             closeReplaced()
+            reportGoAways()
             beat()
             publishStatus()
         }

@@ -172,8 +172,8 @@ extension HTTP2Pool {
         connections.first { $0.number == number }?.retire(.unwanted)
     }
 
-    /// Whether little waits for a stream.
-    package var isSlack: Bool { waiting.count < 256 && room > 0 }
+    /// Whether little waits for a stream, and no connect has failed since the last that worked.
+    package var isSlack: Bool { waiting.count < 256 && room > 0 && backoff.failures == 0 }
 
     /// Whether an open connection has lost most of its streams for longer than a moment.
     package var isPunished: Bool {
