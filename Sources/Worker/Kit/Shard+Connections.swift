@@ -10,9 +10,12 @@ extension Shard {
     /// still wait among the good ones are taken out, so that they don't spoil the next connection too.
     func watchStreams() {
         for (index, route) in routes.enumerated() {
-            guard let route, route.definition.provider == .apns,
-                route.pool.isPunished || route.sidePool?.isPunished == true
-            else { continue }
+            guard let route, route.definition.provider == .apns else { continue }
+            // A connection that was closed over its errors is a punishment too.
+            let goAways = route.sidePool?.goAways ?? 0
+            let wasClosed = goAways > sideGoAways[index] && suspects.count > 0
+            sideGoAways[index] = goAways
+            guard wasClosed || route.pool.isPunished || route.sidePool?.isPunished == true else { continue }
             let wasStrict = screens[index].isStrict(nowMs: nowMs)
             screens[index].punished(nowMs: nowMs)
             guard !wasStrict, screens[index].isStrict(nowMs: nowMs) else { continue }

@@ -123,6 +123,8 @@ final class Shard {
     var removals: [SuspectToken] = []
     /// By route: the GOAWAY frames that were logged.
     var goAwaysLogged: [UInt64]
+    /// By route: the GOAWAY frames of the side pool that were looked at.
+    var sideGoAways: [UInt64]
 
     var incoming: [RecordBatch] = []
     var reports: [DeliveryReport] = []
@@ -163,6 +165,7 @@ final class Shard {
         deadTopic = producer.topic(1)
         retryTopics = retryNames.indices.map { [producer] in producer.topic($0 + 2) }
         routes = Array(repeating: nil, count: directory.routes.count)
+        sideGoAways = Array(repeating: 0, count: directory.routes.count)
         goAwaysLogged = Array(repeating: 0, count: directory.routes.count)
         screens = Array(repeating: TokenScreen(), count: directory.routes.count)
         routeFailures = Array(repeating: "", count: directory.routes.count)

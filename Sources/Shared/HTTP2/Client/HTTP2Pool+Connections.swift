@@ -185,6 +185,9 @@ extension HTTP2Pool {
 
     // MARK: Figures
 
+    /// GOAWAY frames so far.
+    package var goAways: UInt64 { metrics.goAways }
+
     /// The pool's gauges and counters now.
     package var snapshot: PoolMetrics {
         var now = metrics
