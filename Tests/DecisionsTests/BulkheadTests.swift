@@ -29,42 +29,58 @@ import Testing
 
     @Test func withoutABoundEverythingStartsAndNobodyIsStuck() {
         var one = bulkhead(limit: .max, preparing: 5000, sending: 5000)
-        #expect(one.step == .start)
+        #expect(one.step() == .start)
         for now in stride(from: Int64(0), to: 10_000, by: 100) { expectTick(&one, now, .none) }
     }
 
     @Test(arguments: [0, 1, 50, 99]) func belowTheBoundEverythingStarts(sending: Int) {
-        #expect(bulkhead(limit: 100, sending: sending).step == .start)
-        #expect(bulkhead(limit: 100, sending: sending).mayEnter)
+        #expect(bulkhead(limit: 100, sending: sending).step() == .start)
+        #expect(bulkhead(limit: 100, sending: sending).mayEnter())
     }
 
     @Test(arguments: [100, 101, 300]) func atTheBoundABusyOneHoldsAndAStuckOneLeaves(sending: Int) {
         var one = bulkhead(limit: 100, sending: sending)
-        #expect(one.step == .hold)
-        #expect(one.mayEnter)
+        #expect(one.step() == .hold)
+        #expect(one.mayEnter())
         expectTick(&one, 1000, .none)
         expectTick(&one, 2000, .stuck)
         #expect(one.stuckSinceMs == 2000)
-        #expect(one.step == .leave)
-        #expect(!one.mayEnter)
+        #expect(one.step() == .leave)
+        #expect(!one.mayEnter())
+    }
+
+    @Test func anUrgentOneMayGoAboveTheBoundByItsReserve() {
+        for isStuck in [false, true] {
+            var one = bulkhead(limit: 100, sending: 100)
+            _ = one.tick(nowMs: 0)
+            if isStuck { _ = one.tick(nowMs: 1000) }
+            #expect(one.step(extra: 10) == .start)
+            #expect(one.mayEnter(extra: 10))
+            for _ in 0..<10 {
+                one.enter()
+                one.send()
+            }
+            #expect(one.step(extra: 10) == (isStuck ? .leave : .hold))
+            #expect(one.mayEnter(extra: 10) == !isStuck)
+        }
     }
 
     @Test func onlyAQuarterIsPreparedAtATime() {
-        #expect(bulkhead(limit: 100, preparing: 24).step == .start)
-        #expect(bulkhead(limit: 100, preparing: 25).step == .hold)
-        #expect(bulkhead(limit: 16, preparing: 15).step == .start)
-        #expect(bulkhead(limit: 16, preparing: 16).step == .hold)
+        #expect(bulkhead(limit: 100, preparing: 24).step() == .start)
+        #expect(bulkhead(limit: 100, preparing: 25).step() == .hold)
+        #expect(bulkhead(limit: 16, preparing: 15).step() == .start)
+        #expect(bulkhead(limit: 16, preparing: 16).step() == .hold)
     }
 
     @Test func oneThatOnlyStandsInQueuesIsStuckTooAndMayStartWhatItsBoundAllows() {
         var one = bulkhead(limit: 100, sending: 3, present: 100)
         _ = one.tick(nowMs: 0)
         expectTick(&one, 1000, .stuck)
-        #expect(one.step == .start)
-        #expect(!one.mayEnter)
+        #expect(one.step() == .start)
+        #expect(!one.mayEnter())
         for _ in 0..<50 { one.leave(hasEnded: false) }
         expectTick(&one, 1100, .moving)
-        #expect(one.mayEnter)
+        #expect(one.mayEnter())
     }
 
     /// An eighth of the bound in a second is a pace; what only left is none.
@@ -84,7 +100,7 @@ import Testing
         expectTick(&paced, 1000, .stuck)
         for _ in 0..<20 { paced.leave(hasEnded: true) }
         expectTick(&paced, 2000, .moving)
-        #expect(paced.step == .hold)
+        #expect(paced.step() == .hold)
         var freed = bulkhead(limit: 100, sending: 100)
         _ = freed.tick(nowMs: 0)
         expectTick(&freed, 1000, .stuck)

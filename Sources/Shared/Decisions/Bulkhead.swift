@@ -78,14 +78,16 @@ package struct Bulkhead: Equatable, Sendable {
 
     private var isFull: Bool { busy >= limit || present >= limit }
 
-    /// Whether one more may come in, were it only to wait.
-    package var mayEnter: Bool { !isStuck || present < limit }
+    /// Whether one more may come in, were it only to wait. `extra` is what an urgent one may go above the
+    /// bound.
+    package func mayEnter(extra: Int = 0) -> Bool { !isStuck || present - extra < limit }
 
     /// What happens to the next one that is ready to start. Only a quarter of the bound is prepared at a
-    /// time, since one that is prepared may turn out to be several.
-    package var step: Step {
-        if busy >= limit { return isStuck ? .leave : .hold }
-        if limit < .max, preparing >= max(16, limit / 4) { return .hold }
+    /// time, since one that is prepared may turn out to be several. `extra` is what an urgent one may go
+    /// above the bound.
+    package func step(extra: Int = 0) -> Step {
+        if busy - extra >= limit { return isStuck ? .leave : .hold }
+        if limit < .max, preparing - extra >= max(16, limit / 4) { return .hold }
         return .start
     }
 

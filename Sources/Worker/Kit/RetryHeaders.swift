@@ -77,7 +77,7 @@ enum WorkerHeader {
     static let accepted: StaticString = "peal-accepted"
     /// What was already tried for each device of `peal-devices`, in the same order.
     static let history: StaticString = "peal-history"
-    /// The provider that a paused record waits for, when it waits for nothing else.
+    /// The provider that everything owed waits for: paused, left alone, or at its share.
     static let provider: StaticString = "peal-provider"
     /// What is wrong with a dead job, as a sentence.
     static let detail: StaticString = "peal-detail"

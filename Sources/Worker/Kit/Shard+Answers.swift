@@ -95,10 +95,14 @@ extension Shard: ResponseSink {
                 return sendInstead(delivery, by: Int(old), verdict.reason)
             }
             let route = route(Int(slot.route))
+            // What was under way is refused as well: it is said once.
+            if route.availability(nowMs: nowMs) == .ready {
+                logger.error(
+                    "route.paused",
+                    "A credential was refused; its sends are held and tried again by themselves.",
+                    ["route": .text(route.definition.name), "reason": .text("\(verdict.reason.label)")])
+            }
             route.pause(nowMs: nowMs, forMs: nil, reason: verdict.reason)
-            logger.error(
-                "route.paused", "A credential was refused; its sends are held and tried again by themselves.",
-                ["route": .text(route.definition.name), "reason": .text("\(verdict.reason.label)")])
             postponeDelivery(delivery, verdict.reason)
         case .probeOtherEnvironment:
             guard let other = otherRoute(slot) else { return end(delivery, .invalidToken, verdict.reason) }

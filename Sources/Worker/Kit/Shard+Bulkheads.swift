@@ -30,19 +30,28 @@ struct ShardBulkheads {
     var apps: [Bulkhead]
     /// By provider: deliveries.
     var providers: [Bulkhead]
-    /// By app: jobs whose turn has come and that wait for their app's other jobs.
+    /// By app: jobs whose turn has come and that wait for their app's other jobs; urgent ones in a line of
+    /// their own.
     var lines: [JobLine]
+    var urgentLines: [JobLine]
+    /// How far above its bound an app's urgent jobs may go.
+    let urgentExtra: Int
     var waiting = 0
     /// The assignments that the lines were last looked through for.
     var epochs: [UInt32]
 
     /// `share` is what one app may fill of `all`; a provider may fill half of the rest as well.
-    init(apps count: Int, providers kinds: Set<Provider>, all: Int, share: Double, epochs: [UInt32]) {
+    init(
+        apps count: Int, providers kinds: Set<Provider>, all: Int, share: Double, reserve: Double,
+        epochs: [UInt32]
+    ) {
         let limit = Bulkhead.limit(of: all, share: share, isAlone: count < 2)
         apps = Array(repeating: Bulkhead(limit: limit), count: count)
         let wide = Bulkhead.limit(of: all, share: (1 + share) / 2, isAlone: kinds.count < 2)
         providers = Array(repeating: Bulkhead(limit: wide), count: Provider.allCases.count)
         lines = Array(repeating: JobLine(), count: count)
+        urgentLines = lines
+        urgentExtra = max(8, Int(Double(all) * reserve))
         self.epochs = epochs
     }
 }
@@ -57,7 +66,7 @@ extension Shard {
     /// Notes that a job has come; false when its app is stuck and has enough here: then it has left again.
     func entersApp(_ index: Int32) -> Bool {
         let app = Int(jobs[index].app)
-        guard bulkheads.apps[app].mayEnter else {
+        guard bulkheads.apps[app].mayEnter(extra: extra(index)) else {
             leaveStuck(index)
             return false
         }
@@ -114,14 +123,14 @@ extension Shard {
     /// Whether a job may start as far as its app is concerned; if not, it waits in line or has left.
     func passesApp(_ index: Int32) -> Bool {
         let app = Int(jobs[index].app)
-        switch bulkheads.apps[app].step {
+        let extra = extra(index)
+        switch bulkheads.apps[app].step(extra: extra) {
         case .start:
             beginPreparation(index)
             return true
         case .hold:
             jobs[index].stage = .held
-            bulkheads.lines[app].append(jobs.reference(index))
-            bulkheads.waiting += 1
+            stand(index)
         case .leave: leaveStuck(index)
         }
         return false
@@ -133,7 +142,7 @@ extension Shard {
         let slot = deliveries[delivery]
         guard !slot.isSubmitted else { return true }
         let provider = Int(slot.provider.rawValue)
-        switch bulkheads.providers[provider].step {
+        switch bulkheads.providers[provider].step(extra: extra(slot.job)) {
         case .start: return true
         case .hold: waitingDeliveries.append(deliveries.reference(delivery))
         case .leave:
@@ -162,8 +171,16 @@ extension Shard {
 
     /// Starts jobs that waited for their app's others.
     func advanceLines() {
+        for app in bulkheads.lines.indices where bulkheads.urgentLines[app].count > 0 {
+            while bulkheads.apps[app].step(extra: bulkheads.urgentExtra) == .start,
+                let reference = bulkheads.urgentLines[app].popFirst()
+            {
+                bulkheads.waiting -= 1
+                if let index = jobs.resolve(reference), jobs[index].stage == .held { proceed(index) }
+            }
+        }
         for app in bulkheads.lines.indices where bulkheads.lines[app].count > 0 {
-            while bulkheads.apps[app].step == .start, let reference = bulkheads.lines[app].popFirst() {
+            while bulkheads.apps[app].step() == .start, let reference = bulkheads.lines[app].popFirst() {
                 bulkheads.waiting -= 1
                 if let index = jobs.resolve(reference), jobs[index].stage == .held { proceed(index) }
             }
@@ -175,7 +192,7 @@ extension Shard {
         let epochs = lanes.map(\.epoch)
         if epochs != bulkheads.epochs {
             bulkheads.epochs = epochs
-            for app in bulkheads.lines.indices { clearLine(app) { isCurrent($0) ? passLine($0) : drop($0) } }
+            for app in bulkheads.lines.indices { clearLine(app) { isCurrent($0) ? stand($0) : drop($0) } }
         }
         for app in bulkheads.apps.indices {
             let change = bulkheads.apps[app].tick(nowMs: nowMs)
@@ -192,16 +209,28 @@ extension Shard {
         }
     }
 
-    private func passLine(_ index: Int32) {
-        bulkheads.lines[Int(jobs[index].app)].append(jobs.reference(index))
+    /// Puts a job at the end of its app's line.
+    private func stand(_ index: Int32) {
+        let app = Int(jobs[index].app)
+        if lanes[Int(jobs[index].lane)].isUrgent {
+            bulkheads.urgentLines[app].append(jobs.reference(index))
+        } else {
+            bulkheads.lines[app].append(jobs.reference(index))
+        }
         bulkheads.waiting += 1
+    }
+
+    private func extra(_ index: Int32) -> Int {
+        lanes[Int(jobs[index].lane)].isUrgent ? bulkheads.urgentExtra : 0
     }
 
     private func clearLine(_ app: Int, _ body: (Int32) -> Void) {
         var line = JobLine()
+        var urgent = JobLine()
         swap(&line, &bulkheads.lines[app])
-        bulkheads.waiting -= line.count
-        while let reference = line.popFirst() {
+        swap(&urgent, &bulkheads.urgentLines[app])
+        bulkheads.waiting -= line.count + urgent.count
+        while let reference = urgent.popFirst() ?? line.popFirst() {
             if let index = jobs.resolve(reference), jobs[index].stage == .held { body(index) }
         }
     }

@@ -208,6 +208,7 @@ extension Shard {
             deadlineMs: loop.nowMs &+ UInt64(timeout),
             path: slot.pathLength > 0 ? slot.slice(slot.pathAt, slot.pathLength) : route.path,
             body: slot.slice(slot.bodyAt, slot.bodyLength))
+        request.isUrgent = lanes[Int(jobs[slot.job].lane)].isUrgent
         if slot.provider == .apns {
             unsafe request.add(.apnsID, slot.slice(slot.idAt, 36))
             unsafe request.add(.apnsExpiration, slot.slice(slot.expirationAt, slot.expirationLength))

@@ -181,7 +181,8 @@ final class Shard {
         circuits = directory.routes.map { _ in RouteCircuit(limits: settings.circuit) }
         bulkheads = ShardBulkheads(
             apps: directory.apps.count, providers: Set(directory.routes.map(\.provider)),
-            all: settings.deliveriesMax, share: settings.appShare, epochs: lanes.map(\.epoch))
+            all: settings.deliveriesMax, share: settings.appShare,
+            reserve: settings.urgentReserve, epochs: lanes.map(\.epoch))
         // The last one counts jobs whose app can't be told.
         breakers = directory.apps.map { _ in InvalidationBreaker(limits: settings.invalidation) }
         counters = CounterBatch(apps: directory.apps.map(\.name) + ["unknown"], fields: CounterField.names)

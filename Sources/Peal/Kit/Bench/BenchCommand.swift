@@ -6,11 +6,12 @@ internal import Terminal
 enum BenchCommand {
     static let command = Command(
         "bench", summary: "measure the HTTP/2 transport and the whole pipeline against h2load",
-        operands: "[transport|pipeline|retry]",
+        operands: "[transport|pipeline|retry|lanes]",
         options: [
             Option("requests", .value("N"), help: "requests of one transport run (300000)"),
             Option("pairs", .value("N"), help: "transport runs of each side, taken in turns (5)"),
-            Option("jobs", .value("N"), help: "jobs of one pipeline run (200000)"),
+            Option(
+                "jobs", .value("N"), help: "jobs of one pipeline run (200000), bulk jobs of lanes (1000000)"),
             Option("rounds", .value("N"), help: "pipeline runs of each kind (3)"),
             Option("recipients", .value("N"), help: "recipients with a device each (10000)"),
             Option("shards", .value("N"), help: "sending threads of the worker (1)"),
@@ -22,7 +23,7 @@ enum BenchCommand {
         details: """
             Needs h2load (Debian: nghttp2-client). Everything runs on this machine, over loopback: what others
             do on it at the same time shows, most of all in requests a second. The ratios come from runs taken
-            in turns and are medians; retry measures by itself. Exits with 2 when a run could not be made.
+            in turns and are medians; retry and lanes measure by themselves, without h2load. Exits with 2 when a run could not be made.
             """)
 
     static func run(_ arguments: Arguments) throws(UsageFailure) -> Int32 {
@@ -32,8 +33,12 @@ enum BenchCommand {
         if arguments.operands.first == "retry" {
             return RetryMeasurement.run(isJSON: arguments.flag("json"), isVerbose: !arguments.flag("quiet"))
         }
-        let options = try options(arguments)
+        var options = try options(arguments)
         let isJSON = arguments.flag("json")
+        if arguments.operands.first == "lanes" {
+            if arguments.string("jobs") == nil { options.jobs = 1_000_000 }
+            return LaneMeasurement.run(options, isJSON: isJSON)
+        }
         do throws(StackFailure) {
             let report = try Bench(options).run()
             Console.write(isJSON ? report.json : report.text(style: Console.style))
@@ -47,11 +52,11 @@ enum BenchCommand {
     private static func options(_ arguments: Arguments) throws(UsageFailure) -> BenchOptions {
         var options = BenchOptions()
         switch arguments.operands.first {
-        case nil: break
+        case nil, "lanes": break
         case "transport": options.hasPipeline = false
         case "pipeline": options.hasTransport = false
         case .some(let other):
-            throw UsageFailure("bench takes transport, pipeline or retry, not \"\(other)\"")
+            throw UsageFailure("bench takes transport, pipeline, retry or lanes, not \"\(other)\"")
         }
         options.requests = try arguments.integer("requests", in: 1_000...100_000_000) ?? options.requests
         options.pairs = try arguments.integer("pairs", in: 1...1_000) ?? options.pairs

@@ -17,6 +17,16 @@ final class BenchSimulator {
     /// The authority that signed its certificate.
     var caFile: String { "\(credentialDirectory)/ca.pem" }
 
+    /// What points a worker at it.
+    var environment: [String: String] {
+        [
+            "PEAL_PROVIDERS_APNS_PRODUCTION_PORT": "\(apnsPort)",
+            "PEAL_PROVIDERS_APNS_SANDBOX_PORT": "\(sandboxPort)",
+            "PEAL_PROVIDERS_FCM_ENDPOINT_PORT": "\(fcmPort)",
+            "PEAL_PROVIDERS_FCM_TOKEN_ENDPOINT_PORT": "\(fcmPort)",
+        ]
+    }
+
     /// Starts it and waits for its addresses.
     /// - Throws: `.simulator` when it doesn't say them within ten seconds.
     init(directory: String) throws(StackFailure) {

@@ -63,12 +63,7 @@ final class PipelineBench {
             // The default of the client; the stack's own suits demos, where latency counts more.
             "kafka": ["fetch.wait.max.ms: 100"],
         ]
-        parts.environment = [
-            "PEAL_PROVIDERS_APNS_PRODUCTION_PORT": "\(simulator.apnsPort)",
-            "PEAL_PROVIDERS_APNS_SANDBOX_PORT": "\(simulator.sandboxPort)",
-            "PEAL_PROVIDERS_FCM_ENDPOINT_PORT": "\(simulator.fcmPort)",
-            "PEAL_PROVIDERS_FCM_TOKEN_ENDPOINT_PORT": "\(simulator.fcmPort)",
-        ]
+        parts.environment = simulator.environment
         stack = try Stack(parts)
         jobs = BenchJobs(options: options)
         do throws(KafkaFailure) {

@@ -31,7 +31,7 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
     let loop: EventLoop
     private var sink: (any ResponseSink)?
     private var templates = TemplateTable()
-    var waiting = SlotQueue()
+    var waiting = UrgentFirstQueue()
     private var wheel: DeadlineWheel
     private var due: [Int32] = []
     private var expired: [ExpiredRequest] = []
@@ -334,7 +334,7 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
 
     /// Rebuilds the queue without the expired requests, once for all of them.
     private func removeExpiredFromQueue() {
-        var kept = SlotQueue()
+        var kept = UrgentFirstQueue()
         while let index = waiting.popFirst(slab) {
             if unsafe slab.slots[Int(index)].phase == .pending { kept.append(index, slab) }
         }

@@ -56,6 +56,8 @@ package struct OutgoingRequest {
     package var tag: UInt64
     /// When the request is given up, in the loop's milliseconds.
     package var deadlineMs: UInt64
+    /// Whether it gets a stream before others that wait for one.
+    package var isUrgent = false
     /// The path, such as `/3/device/…`.
     package var path: UnsafeRawBufferPointer
     /// The body; may be empty.

@@ -201,3 +201,32 @@ struct SlotQueue {
         return index
     }
 }
+
+/// Two queues in one: urgent requests leave first, each kind in its own order.
+struct UrgentFirstQueue {
+    private var urgent = SlotQueue()
+    private var others = SlotQueue()
+
+    var count: Int { urgent.count + others.count }
+    var isEmpty: Bool { count == 0 }
+
+    mutating func append(_ index: Int32, _ slab: RequestSlab) {
+        if unsafe slab.slots[Int(index)].request.isUrgent {
+            urgent.append(index, slab)
+        } else {
+            others.append(index, slab)
+        }
+    }
+
+    mutating func prepend(_ index: Int32, _ slab: RequestSlab) {
+        if unsafe slab.slots[Int(index)].request.isUrgent {
+            urgent.prepend(index, slab)
+        } else {
+            others.prepend(index, slab)
+        }
+    }
+
+    mutating func popFirst(_ slab: RequestSlab) -> Int32? {
+        urgent.popFirst(slab) ?? others.popFirst(slab)
+    }
+}
