@@ -2,6 +2,11 @@
 
 SWIFT ?= swift
 COUNT ?= 20000
+# Of `make chaos`: runs with the seeds SEED, SEED + 1, ..., each with JOBS jobs and FAULTS faults.
+SEED ?= 1
+JOBS ?= 50000
+FAULTS ?= 25
+RUNS ?= 1
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 BIN = $(shell $(SWIFT) build -c release --show-bin-path)
 
@@ -14,7 +19,7 @@ BENCH_DEPS := nghttp2-client
 # The targets that hold C handles, sockets or threads: what the sanitizers are for.
 SANITIZE := ^(CoreTests|EventLoopTests|SecurityTests|HTTP2Tests|RedisTests|JobsTests)\.
 
-.PHONY: help deps deps-bench build demo up test test-sanitize bench format lint clean
+.PHONY: help deps deps-bench build demo chaos up test test-sanitize bench format lint clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -30,6 +35,11 @@ build: deps ## optimised build of every program
 
 demo: build ## send COUNT notifications through the whole pipeline and check every one
 	$(BIN)/peal demo --count $(COUNT)
+
+chaos: build ## RUNS runs under seeded faults (SEED, JOBS, FAULTS), every promise checked
+	@for seed in $$(seq $(SEED) $$(($(SEED) + $(RUNS) - 1))); do \
+		$(BIN)/peal chaos --seed $$seed --jobs $(JOBS) --faults $(FAULTS) || exit $$?; \
+	done
 
 up: build ## run the whole pipeline on loopback until Ctrl-C
 	$(BIN)/peal up

@@ -31,6 +31,26 @@ struct ServingTests {
         #expect(request.delivered && request.verdict == "" && !request.byFault)
     }
 
+    @Test("The record file has a request before its answer is out, and a later simulator appends to it")
+    func recordFile() throws {
+        let directory = try Files.makeTemporaryDirectory(prefix: "simulator-record")
+        defer { Files.removeTree(directory) }
+        let path = directory + "/record.ndjson"
+        for round in 1...2 {
+            let running = try RunningSimulator { $0.recordPath = path }
+            let outcome = try running.apns().send(
+                path: RunningSimulator.path(round), body: RunningSimulator.body)
+            #expect(outcome.status == 200)
+            let lines = try Files.readText(path: path).split(separator: "\n")
+            #expect(lines.count == round)
+            let request = try JSONValue.parse(text: String(try #require(lines.last)))
+            #expect(request["job"]?.string == "J1")
+            #expect(request["delivered"] == .bool(true))
+            let port = try #require(request["peer_port"]?.integer)
+            #expect(port > 0 && port != Int64(running.simulator.endpoints.apns ?? 0))
+        }
+    }
+
     @Test("The sandbox gives a unique id, and an id to a request without one") func sandbox() throws {
         let running = try RunningSimulator()
         let outcome = try running.apns(sandbox: true).send(

@@ -44,7 +44,7 @@ import Testing
     @Test func aHangUpReadsTheCredentialsAgainAndEndsNothing() throws {
         let rig = try Rig(startsWorker: false)
         defer { rig.stop() }
-        let process = try spawn(rig)
+        let process = try Self.spawn(rig)
         defer { process.terminate() }
         try rig.publishMany(jobs(10))
         #expect(rig.wait(seconds: 60) { rig.simulator.record.summary().jobs == 10 })

@@ -22,12 +22,6 @@ extension Rig {
         return "  shop:\n" + (usual + lines).map { "    \($0)" }.joined(separator: "\n")
     }
 
-    /// The value of a metric without labels; 0 when it isn't there.
-    func metric(_ name: String) throws -> Int {
-        try probe("/metrics").split(separator: "\n").first { $0.hasPrefix(name + " ") }
-            .flatMap { Int($0.split(separator: " ").last ?? "") } ?? 0
-    }
-
     /// Another worker on the same broker and Redis.
     func startAnother(_ change: (inout Settings) -> Void = { _ in }) throws -> WorkerService {
         var other = settings

@@ -32,6 +32,19 @@ package enum Socket {
         UInt16(clamping: peal_tcp_port(descriptor))
     }
 
+    /// The port at the other end of a connected TCP socket; 0 when there is none.
+    package static func peerPort(of descriptor: Int32) -> UInt16 {
+        UInt16(clamping: peal_tcp_peer_port(descriptor))
+    }
+
+    /// Closes the descriptor with a reset: what was not sent is lost, and the peer reads an error.
+    package static func reset(_ descriptor: Int32) {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        _ = unsafe setsockopt(
+            descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        _ = Glibc.close(descriptor)
+    }
+
     /// The next waiting connection, or nil when there is none.
     package static func accept(_ descriptor: Int32) -> Int32? {
         let client = peal_accept(descriptor)

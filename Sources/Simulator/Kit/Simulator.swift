@@ -22,6 +22,14 @@ package final class Simulator: Sendable {
         package internal(set) var fcm: UInt16?
         package internal(set) var admin: UInt16?
 
+        /// The addresses of a simulator that runs in another process, or behind a proxy.
+        package init(host: String, apns: UInt16?, sandbox: UInt16?, fcm: UInt16?) {
+            self.host = host
+            self.apns = apns
+            self.sandbox = sandbox
+            self.fcm = fcm
+        }
+
         /// The token endpoint of the OAuth flow, on the FCM port.
         package var tokenURI: String { "https://\(host):\(fcm ?? 0)/token" }
     }
@@ -76,8 +84,13 @@ package final class Simulator: Sendable {
         let inbox = SimulatorInbox(waker: loop.waker)
         let record = RequestRecord(rowsMax: settings.recordMax, bytesMax: settings.recordBytesMax)
         let judge = try makeJudge(settings, credentials)
-        let serving = ServingLoop(loop: loop, settings: settings, judge: judge, record: record, inbox: inbox)
-        var endpoints = Endpoints(host: settings.host == "0.0.0.0" ? "127.0.0.1" : settings.host)
+        let journal = try settings.recordPath.map { (path) throws(SimulatorFailure) in
+            try RecordJournal(path: path)
+        }
+        let serving = ServingLoop(
+            loop: loop, settings: settings, judge: judge, record: record, inbox: inbox, journal: journal)
+        var endpoints = Endpoints(
+            host: settings.host == "0.0.0.0" ? "127.0.0.1" : settings.host, apns: nil, sandbox: nil, fcm: nil)
         try listen(serving, settings, credentials, &endpoints)
         credentials.setTokenURI(endpoints.tokenURI)
         judge.oauth.audiences = audiences(endpoints, settings)

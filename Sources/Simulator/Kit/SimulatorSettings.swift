@@ -51,6 +51,9 @@ package struct SimulatorSettings: Sendable {
     /// Requests kept in the record, and the bytes they may take.
     package var recordMax = 1_000_000
     package var recordBytesMax = 1 << 30
+    /// A file that every request is appended to before it is answered, as one line of JSON; nil for none.
+    /// What is in it outlives the process, however that ends.
+    package var recordPath: String?
     /// Whether bodies are kept in the record.
     package var keepsBodies = false
     /// A fault script to begin with; empty for none.

@@ -6,7 +6,10 @@ package enum PealCommand {
     /// What it takes.
     package static let command = Command(
         "peal", summary: "The operator's tool of the Peal notification pipeline.",
-        subcommands: [UpCommand.command, DemoCommand.command, BenchCommand.command, ControlCommand.command],
+        subcommands: [
+            UpCommand.command, DemoCommand.command, BenchCommand.command, ChaosCommand.command,
+            ControlCommand.command,
+        ],
         details: """
             Everything that 'up' and 'demo' start runs on loopback and ends with them: an embedded Kafka
             broker, a private redis-server, doubles of APNs and FCM, a worker and a retry service.
@@ -22,8 +25,9 @@ package enum PealCommand {
             case "up": return try UpCommand.run(arguments)
             case "demo": return try DemoCommand.run(arguments)
             case "bench": return try BenchCommand.run(arguments)
+            case "chaos": return try ChaosCommand.run(arguments)
             case "control": return try ControlCommand.run(arguments)
-            default: throw UsageFailure("name a command: up, demo, bench or control; see --help")
+            default: throw UsageFailure("name a command: up, demo, bench, chaos or control; see --help")
             }
         } catch {
             Console.failUsage(error, of: command)

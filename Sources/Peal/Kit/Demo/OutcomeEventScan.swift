@@ -8,6 +8,8 @@ struct OutcomeEventScan: Equatable {
     var outcome = ""
     var reason = ""
     var apnsID = ""
+    /// The job's first record: `topic/partition/offset`.
+    var origin = ""
     var attempts = 0
     /// From publishing to the outcome, in ms; -1 when the event doesn't say.
     var afterMs = -1
@@ -39,6 +41,7 @@ struct OutcomeEventScan: Equatable {
         case "outcome": outcome = value
         case "reason": reason = value
         case "apns_id": apnsID = value
+        case "origin": origin = value
         default: break
         }
     }

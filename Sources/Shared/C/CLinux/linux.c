@@ -189,6 +189,14 @@ int peal_tcp_port(int fd) {
     return ntohs(((struct sockaddr_in6 *)&at)->sin6_port);
 }
 
+int peal_tcp_peer_port(int fd) {
+    struct sockaddr_storage at;
+    socklen_t length = sizeof at;
+    if (getpeername(fd, (struct sockaddr *)&at, &length) < 0) return -errno;
+    if (at.ss_family == AF_INET) return ntohs(((struct sockaddr_in *)&at)->sin_port);
+    return ntohs(((struct sockaddr_in6 *)&at)->sin6_port);
+}
+
 int peal_accept(int fd) {
     int client;
     do client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);

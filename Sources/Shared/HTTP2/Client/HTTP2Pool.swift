@@ -117,7 +117,7 @@ package final class HTTP2Pool: TurnHandler, TimerHandler {
     /// - Returns: the tags of those that `isWanted` chose, in their order.
     package func recall(where isWanted: (_ tag: UInt64) -> Bool) -> [UInt64] {
         var tags: [UInt64] = []
-        var kept = SlotQueue()
+        var kept = UrgentFirstQueue()
         while let index = waiting.popFirst(slab) {
             let tag = unsafe slab.slots[Int(index)].request.tag
             if isWanted(tag) {

@@ -66,6 +66,8 @@ package final class HTTP2ServerConnection: IOHandler, TimerHandler {
     package var lastStreamID: Int32 { session.lastStreamID }
     /// PING acknowledgements received.
     package var pingAcks: UInt64 { session.streams.pingAcks }
+    /// The client's TCP port; 0 once the socket is closed.
+    package var peerPort: UInt16 { Socket.peerPort(of: stream.descriptor) }
     /// Ciphertext bytes received and sent.
     package var bytes: (received: UInt64, sent: UInt64) { (stream.bytesIn, stream.bytesOut) }
 

@@ -38,6 +38,8 @@ package enum SimulatorCommand {
             Option("known-tokens-only", help: "refuse device tokens that were not listed"),
             Option("job-key", .values("NAME"), help: "payload member that holds the job id (peal_job)."),
             Option("record-max", .value("N"), help: "requests kept in the record (1000000)"),
+            Option(
+                "record-file", .value("FILE"), help: "append every request to it before it is answered"),
             Option("keep-bodies", help: "keep bodies in the record"),
             Option("accept-all", help: "accept everything unchecked, for benchmarks"),
             Option("json", help: "print the addresses as JSON"),
@@ -75,6 +77,7 @@ package enum SimulatorCommand {
         settings.refusesUnknownTokens = arguments.flag("known-tokens-only")
         if !arguments.all("job-key").isEmpty { settings.jobMarkers = arguments.all("job-key") }
         settings.recordMax = try arguments.integer("record-max", in: 0...100_000_000) ?? settings.recordMax
+        settings.recordPath = arguments.string("record-file")
         settings.keepsBodies = arguments.flag("keep-bodies")
         settings.acceptsAll = arguments.flag("accept-all")
         if let file = arguments.string("faults") {

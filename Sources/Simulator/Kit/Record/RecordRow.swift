@@ -19,6 +19,7 @@ struct RecordRow {
     var threadCount: UInt16 = 0
     var jobCount: UInt16 = 0
     var status: UInt16 = 0
+    var peerPort: UInt16 = 0
     var provider = Provider.apns
     var environment = PushEnvironment.production
     var pushType = APNsPushType.none

@@ -39,6 +39,8 @@ package struct RecordedRequest: Sendable {
     /// Whether FCM was only asked to validate.
     package var validateOnly = false
     package var connection = 0
+    /// The TCP port that the client sent it from.
+    package var peerPort = 0
     package var stream = 0
     /// Milliseconds since 1970.
     package var arrivalMs: Int64 = 0
@@ -85,6 +87,7 @@ package struct RecordedRequest: Sendable {
         if validateOnly { buffer.append(",\"validate_only\":true") }
         number("connection", Int64(connection))
         number("stream", Int64(stream))
+        number("peer_port", Int64(peerPort))
         number("arrival_ms", arrivalMs)
         buffer.append("}")
     }

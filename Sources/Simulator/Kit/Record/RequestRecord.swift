@@ -246,6 +246,7 @@ extension RecordRow {
         request.validateOnly = validateOnly
         request.connection = Int(connection)
         request.stream = Int(stream)
+        request.peerPort = Int(peerPort)
         request.arrivalMs = arrivalMs
     }
 

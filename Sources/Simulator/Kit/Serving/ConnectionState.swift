@@ -3,6 +3,8 @@ final class ConnectionState {
     let listener: Listener
     /// The number among the connections of its listener, from 1.
     let number: UInt64
+    /// The client's TCP port.
+    let peerPort: UInt16
     var requests: UInt64 = 0
     var apns = APNsAuthority.Memory()
     var oauth = OAuthServer.Memory()
@@ -21,9 +23,10 @@ final class ConnectionState {
     /// Whether the connection was told to hang.
     var isHung = false
 
-    init(listener: Listener, number: UInt64, streamsMax: UInt32) {
+    init(listener: Listener, number: UInt64, peerPort: UInt16 = 0, streamsMax: UInt32) {
         self.listener = listener
         self.number = number
+        self.peerPort = peerPort
         self.streamsMax = streamsMax
     }
 }

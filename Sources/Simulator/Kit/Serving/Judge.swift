@@ -49,6 +49,7 @@ final class Judge {
         connection.requests += 1
         row.arrivalMs = moment.wallMs
         row.connection = UInt32(truncatingIfNeeded: connection.number)
+        row.peerPort = connection.peerPort
         row.provider = connection.listener.provider
         row.environment = connection.listener.environment
         row.bodyCount = UInt32(clamping: request.body.count)

@@ -34,7 +34,7 @@ final class ListenerPort: HTTP2ServerDelegate {
 
     func opened(_ connection: HTTP2ServerConnection) {
         connection.context = ConnectionState(
-            listener: listener, number: connection.number,
+            listener: listener, number: connection.number, peerPort: connection.peerPort,
             streamsMax: server?.options.maxConcurrentStreams ?? UInt32.max)
     }
 

@@ -17,6 +17,7 @@ final class ServingLoop: TimerHandler, TurnHandler, WakeHandler {
     let record: RequestRecord
     let settings: SimulatorSettings
     private let inbox: SimulatorInbox
+    private let journal: RecordJournal?
     private let responder = Responder(seed: RandomSource.seed())
     private var ports: [ListenerPort] = []
     private var delayed = DelayQueue()
@@ -31,13 +32,14 @@ final class ServingLoop: TimerHandler, TurnHandler, WakeHandler {
 
     init(
         loop: EventLoop, settings: SimulatorSettings, judge: Judge, record: RequestRecord,
-        inbox: SimulatorInbox
+        inbox: SimulatorInbox, journal: RecordJournal? = nil
     ) {
         self.loop = loop
         self.settings = settings
         self.judge = judge
         self.record = record
         self.inbox = inbox
+        self.journal = journal
         loop.addTurnHandler(self)
         loop.addWakeHandler(self)
     }
@@ -101,6 +103,7 @@ final class ServingLoop: TimerHandler, TurnHandler, WakeHandler {
         let moment = Moment(wallMs: wallMs, steadyMs: loop.nowMs)
         let answer = judge.judge(seen, on: state, at: moment, row: &row, texts: &texts)
         record.append(row, texts)
+        if let journal { journal.append(record.requests(from: record.count - 1, limit: 1)) }
         if answer.streamsMax >= 0 {
             state.streamsMax = UInt32(answer.streamsMax)
             connection.setMaxConcurrentStreams(state.streamsMax)

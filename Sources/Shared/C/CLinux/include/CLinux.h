@@ -31,6 +31,7 @@ int peal_tcp_connect(const char *host, uint16_t port, int family);
 int peal_tcp_connect_result(int fd);
 int peal_tcp_listen(const char *host, uint16_t port, int backlog, int reuse_port);
 int peal_tcp_port(int fd);
+int peal_tcp_peer_port(int fd);
 int peal_accept(int fd);
 int peal_tcp_nodelay(int fd);
 long peal_recv(int fd, void *buffer, size_t length);
