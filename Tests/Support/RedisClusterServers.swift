@@ -93,6 +93,21 @@ package final class RedisClusterServers {
         }
     }
 
+    /// Whether every node says that `owner` has the slot. Two moves of a slot that some node hasn't heard of
+    /// yet may get the same epoch, and then the nodes settle it as they like.
+    package func agree(thatSlot slot: Int, isOf owner: RedisServer) throws -> Bool {
+        try nodes.allSatisfy { node in
+            try node.session().command("CLUSTER", "SLOTS").array.contains { entry in
+                let range = entry.array
+                guard range.count > 2, let first = range[0].integer, let last = range[1].integer else {
+                    return false
+                }
+                return first <= Int64(slot) && Int64(slot) <= last
+                    && range[2].array.dropFirst().first?.integer == Int64(owner.port)
+            }
+        }
+    }
+
     private func waitUntil(_ ask: () throws -> String, holds: (String) -> Bool) throws {
         let deadline = Clock.monotonicMs + 30_000
         while true {
@@ -115,9 +130,7 @@ package final class RedisClusterServers {
     private func startNode() throws -> RedisServer {
         // The bus port is free when it is chosen; if somebody takes it first, another is tried.
         for _ in 0..<4 {
-            let listener = try Socket.listen(host: "127.0.0.1", port: 0)
-            let bus = Socket.port(of: listener)
-            Socket.close(listener)
+            let bus = try Socket.freePort()
             let own = [
                 "--cluster-enabled", "yes", "--cluster-port", "\(bus)", "--cluster-node-timeout", "2000",
                 "--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0",

@@ -25,9 +25,7 @@ package final class RedisTLS {
 
     /// A port that was free a moment ago.
     package static func freePort() throws -> UInt16 {
-        let listener = try Socket.listen(host: "127.0.0.1", port: 0)
-        defer { Socket.close(listener) }
-        return Socket.port(of: listener)
+        try Socket.freePort()
     }
 
     /// What a server is started with to speak TLS on a port.

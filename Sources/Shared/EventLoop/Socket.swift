@@ -27,6 +27,21 @@ package enum Socket {
             "listen on \(host):\(port)")
     }
 
+    /// A loopback port that nobody listened on a moment ago, for a program that is started on it.
+    ///
+    /// It lies below those that the kernel gives to outgoing connections (32768 and up on Linux), so that
+    /// none of them takes it while the program is down.
+    package static func freePort() throws(SystemFailure) -> UInt16 {
+        for _ in 0..<200 {
+            let port = 12_000 + UInt16(RandomSource.seed() % 20_000)
+            let descriptor = unsafe "127.0.0.1".withCString { unsafe peal_tcp_listen($0, port, 1, 0) }
+            guard descriptor >= 0 else { continue }
+            close(descriptor)
+            return port
+        }
+        throw SystemFailure(errno: EADDRINUSE, doing: "find a free port on 127.0.0.1")
+    }
+
     /// The local port of a socket.
     package static func port(of descriptor: Int32) -> UInt16 {
         UInt16(clamping: peal_tcp_port(descriptor))

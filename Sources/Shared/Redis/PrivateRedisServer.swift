@@ -59,7 +59,7 @@ package final class PrivateRedisServer {
         // The port is free when it is chosen; if somebody takes it before redis-server does, another is
         // tried.
         for attempt in 1...5 {
-            if port == 0 { port = Self.freePort() }
+            if port == 0 { port = (try? Socket.freePort()) ?? 0 }
             process = Self.spawn(arguments, input: nil, output: directory + "/redis.log")
             guard let process else {
                 throw RedisFailure(.unavailable, "can't run redis-server: install the package redis-server")
@@ -154,15 +154,6 @@ package final class PrivateRedisServer {
         return true
     }
 
-    private static func freePort() -> UInt16 {
-        do throws(SystemFailure) {
-            let descriptor = try Socket.listen(host: "127.0.0.1", port: 0)
-            defer { Socket.close(descriptor) }
-            return Socket.port(of: descriptor)
-        } catch {
-            return 0
-        }
-    }
 }
 
 extension PrivateRedisServer {

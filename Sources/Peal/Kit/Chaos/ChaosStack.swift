@@ -142,9 +142,7 @@ final class ChaosStack {
 
     private static func freePort() throws(StackFailure) -> UInt16 {
         do throws(SystemFailure) {
-            let descriptor = try Socket.listen(host: "127.0.0.1", port: 0)
-            defer { Socket.close(descriptor) }
-            return Socket.port(of: descriptor)
+            return try Socket.freePort()
         } catch {
             throw StackFailure(.program, "\(error)")
         }
