@@ -199,7 +199,7 @@ struct RegistryExercise {
         var batch = CounterBatch(apps: [app], fields: CounterFields.standard)
         batch.add(app: 0, field: 0)
         var failures: [RedisFailure] = []
-        batch.flush(minute: 1) { encode in
+        batch.flush(minute: 1) { _, encode in
             do throws(RedisFailure) { try session.run(encode) } catch { failures.append(error) }
             return true
         }

@@ -70,7 +70,8 @@ extension ProviderDirectory {
                 || old.traits.apnsSandbox != new.traits.apnsSandbox || old.traits.fcm != new.traits.fcm
         }
         return DirectoryRotation(
-            directory: ProviderDirectory(apps: entries, routes: list, quotas: quotas), added: added, isChange: isChange)
+            directory: ProviderDirectory(apps: entries, routes: list, quotas: quotas), added: added,
+            isChange: isChange)
     }
 
     private static func place(_ route: Int32, _ places: [Int32]) -> Int32 {

@@ -80,7 +80,7 @@ extension Shard {
         let isOpen = !circuits[route].isClosed
         guard isOpen != circuits[route].isAnnounced else { return }
         circuits[route].isAnnounced = isOpen
-        let fields: LogFields = ["route": .text(directory.routes[route].name)]
+        let fields: LogFields = ["route": .text(rotation.definitions[route].name)]
         if isOpen {
             logger.warning(
                 "circuit.open",

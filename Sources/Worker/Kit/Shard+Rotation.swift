@@ -19,6 +19,7 @@ extension Shard {
         let more = fresh.routes.count - routes.count
         routes += Array(repeating: nil, count: more)
         routeFailures += Array(repeating: "", count: more)
+        sideGoAways += Array(repeating: 0, count: more)
         goAwaysLogged += Array(repeating: 0, count: more)
         screens += Array(repeating: TokenScreen(), count: more)
         circuits += (0..<more).map { _ in RouteCircuit(limits: settings.circuit) }
