@@ -8,7 +8,7 @@ import Testing
 @Suite struct CounterTests {
     private func flush(_ batch: inout CounterBatch, _ shelf: Shelf, minute: Int64) throws {
         var failure: RedisFailure?
-        batch.flush(minute: minute) { encode in
+        batch.flush(minute: minute) { _, encode in
             do throws(RedisFailure) {
                 try shelf.session.run(encode)
                 return true
@@ -55,7 +55,7 @@ import Testing
         let shelf = try Shelf()
         var batch = CounterBatch(apps: ["shop"], fields: ["accepted", "dead"])
         batch.add(app: 0, field: 0, 2)
-        batch.flush(minute: 1) { _ in false }
+        batch.flush(minute: 1) { _, _ in false }
         #expect(!batch.isEmpty)
         batch.add(app: 0, field: 0, 1)
         try flush(&batch, shelf, minute: 1)
@@ -68,7 +68,7 @@ import Testing
         var batch = CounterBatch(apps: ["away", "shop"], fields: ["accepted"])
         batch.add(app: 0, field: 0, 2)
         batch.add(app: 1, field: 0, 3)
-        batch.flush(minute: 1) { encode in
+        batch.flush(minute: 1) { _, encode in
             var command = RedisCommandBuffer()
             encode(&command)
             if String(decoding: command.encoded, as: UTF8.self).contains("{away}") { return false }

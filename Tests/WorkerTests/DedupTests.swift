@@ -77,6 +77,30 @@ import Testing
         #expect(try rig.unread(of: "anna") == 2)
     }
 
+    @Test(arguments: ["key", "id"])
+    func aClaimThatRedisRefusesToSettleIsSettledLater(by: String) throws {
+        let rig = try Rig(
+            apps: Rig.shop(by == "id" ? "dedup_ids: 1h" : "title: Shop"), simulated: { $0.delayMs = 1500 })
+        defer { rig.stop() }
+        let rest = by == "id" ? "" : #","dedup":"k""#
+        let id = by == "id" ? "same" : nil
+        try rig.register("anna", device: "tablet", .android, token: Tokens.fcm(2))
+        try rig.publish(job("a", rest, id: id), key: "shop/anna")
+        #expect(rig.wait { ((try? rig.metric("peal_deliveries_open")) ?? 0) == 1 })
+        // Full when the answer comes: the claim can't be marked, nor can anything be counted.
+        try rig.redisCommand("CONFIG", "SET", "maxmemory", "1")
+        #expect(rig.wait { rig.accepted == 1 })
+        usleep(2_500_000)
+        #expect(try rig.metric("peal_jobs_open") == 1)
+        try rig.redisCommand("CONFIG", "SET", "maxmemory", "0")
+        #expect(rig.wait { ((try? rig.metric("peal_jobs_open")) ?? 1) == 0 })
+        // The next one is a duplicate at once, instead of waiting until the claim runs out.
+        try rig.publish(job("b", rest, id: id), key: "shop/anna")
+        #expect(rig.wait { rig.outcome("duplicate") == 1 })
+        #expect(rig.sentJobs == ["a"])
+        #expect(try rig.wait { try rig.total("accepted", app: "shop") == 1 })
+    }
+
     @Test func aKeyIsDoneOnceOneDeviceHasGotIt() throws {
         let rig = try Rig(retryYAML: "retry: {delays: {server: 1s}}")
         defer { rig.stop() }

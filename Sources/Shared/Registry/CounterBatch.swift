@@ -48,13 +48,24 @@ package struct CounterBatch {
         }
     }
 
+    /// One app's count on its way to Redis.
+    package struct Count {
+        package let app: Int
+        package let field: Int
+        package let count: UInt64
+    }
+
+    /// Takes a command, which the second argument encodes; false when it was not taken.
+    package typealias Issue = (Count?, (inout RedisCommandBuffer) -> Void) -> Bool
+
     /// Hands one command after the other to `issue`, which says whether it was taken. What wasn't stays
-    /// counted.
+    /// counted. The command of a total comes with the count in it: when Redis refuses that one later on, it
+    /// can be added again.
     ///
     /// Each count goes to `peal:stat:{app}:<minute>`, `peal:total:{app}` and the same of all apps, `{*}`.
     /// `minute` is in minutes since 1970.
     package mutating func flush(
-        minute: Int64, _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool
+        minute: Int64, _ issue: Issue
     ) {
         var sums = [UInt64](repeating: 0, count: fields.count)
         var rest: [Int] = []
@@ -68,12 +79,12 @@ package struct CounterBatch {
 
     private mutating func flush(
         app: Int, _ minute: Int64, _ sums: inout [UInt64],
-        _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool
+        _ issue: Issue
     ) -> Bool {
         let base = app * fields.count
         for field in fields.indices where counts[base + field] > 0 {
             let count = counts[base + field]
-            guard increment(app: apps[app], field, count, minute, issue) else { return false }
+            guard increment(app: apps[app], place: app, field, count, minute, issue) else { return false }
             sums[field] &+= count
             counts[base + field] = 0
         }
@@ -83,20 +94,22 @@ package struct CounterBatch {
     /// The total is asked for first and the minute follows: after a refusal the count stays whole for the
     /// next time.
     private func increment(
-        app: String, _ field: Int, _ count: UInt64, _ minute: Int64,
-        _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool
+        app: String, place: Int?, _ field: Int, _ count: UInt64, _ minute: Int64, _ issue: Issue
     ) -> Bool {
         let value = Int64(clamping: count)
         let name = fields[field]
-        guard issue({ Self.increment(RegistryKeys.totals(app: app), name, value, &$0) }) else { return false }
-        _ = issue { Self.increment(RegistryKeys.statistics(app: app, minute: minute), name, value, &$0) }
+        let total = RegistryKeys.totals(app: app)
+        let own = place.map { Count(app: $0, field: field, count: count) }
+        guard issue(own, { Self.increment(total, name, value, &$0) }) else { return false }
+        let minutes = RegistryKeys.statistics(app: app, minute: minute)
+        _ = issue(nil) { Self.increment(minutes, name, value, &$0) }
         return true
     }
 
     private func expire(
-        app: String, _ minute: Int64, _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool
+        app: String, _ minute: Int64, _ issue: Issue
     ) -> Bool {
-        issue { out in
+        issue(nil) { out in
             out.begin(3)
             out.argument("EXPIRE")
             out.argument(text: RegistryKeys.statistics(app: app, minute: minute))
@@ -105,11 +118,11 @@ package struct CounterBatch {
     }
 
     private func write(
-        app: String, _ sums: [UInt64], _ minute: Int64, _ issue: ((inout RedisCommandBuffer) -> Void) -> Bool
+        app: String, _ sums: [UInt64], _ minute: Int64, _ issue: Issue
     ) {
         var isAny = false
         for field in fields.indices where sums[field] > 0 {
-            isAny = increment(app: app, field, sums[field], minute, issue) || isAny
+            isAny = increment(app: app, place: nil, field, sums[field], minute, issue) || isAny
         }
         if isAny { _ = expire(app: app, minute, issue) }
     }

@@ -34,7 +34,8 @@ final class FinishedStore: RedisReplyHandler {
     private var nextFlushMs: UInt64 = 0
     private var nextReadMs: UInt64 = 0
     private var nextRewriteMs: UInt64
-    private var lastComplaint = ""
+    /// A server on the edge takes one write and refuses the next: one line is enough for all of that.
+    private var nextComplaintMs: UInt64 = 0
     /// Partitions whose memory became known since the last ``takeKnown()``.
     private var newlyKnown: [LanePartition] = []
     /// Writes that Redis did not take, since the start.
@@ -201,16 +202,15 @@ final class FinishedStore: RedisReplyHandler {
     }
 
     func redisConnected() {
-        lastComplaint = ""
         // The server may have lost its data, also what it had acknowledged.
         rewriteAll()
     }
 
     private func complain(_ failure: RedisFailure) {
         guard !failure.code.isOutcomeUnknown, failure.code != .unavailable, failure.code != .closed,
-            failure.message != lastComplaint
+            loop.nowMs >= nextComplaintMs
         else { return }
-        lastComplaint = failure.message
+        nextComplaintMs = loop.nowMs &+ 10_000
         logger.warning(
             "redis.finished_offsets",
             "Finished offsets can't be kept in Redis; a crash would repeat jobs. \(failure.message)")

@@ -59,6 +59,8 @@ struct JobSlot: PooledSlot {
     var badge: Int64 = -1
     /// Deliveries without an answer.
     var openDeliveries: Int32 = 0
+    /// Claims whose settlement Redis has not answered.
+    var openSettles: Int8 = 0
     /// Records handed to Kafka and not acknowledged.
     var openRecords: Int32 = 0
     /// The first of the deliveries that wait for another attempt, -1 for none.

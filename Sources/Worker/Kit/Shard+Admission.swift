@@ -32,6 +32,11 @@ enum RedisQuestion: UInt8 {
     /// The kill switch: its version alone, or all of it.
     case controlVersion
     case control
+    /// What becomes of a job's claims.
+    case settleID
+    case settleDedup
+    /// A count of one app, which is counted again when Redis refuses it.
+    case count
 
     /// The tag of a job's question.
     func tag(_ reference: UInt64, round: UInt8) -> RedisTag {
@@ -171,6 +176,8 @@ extension Shard: RedisReplyHandler {
         case .tell: break
         case .tokens: quotaGranted(Int(clamping: tag.value), TokenGrant(copy reply))
         case .controlVersion, .control: controlAnswered(question, reply)
+        case .settleID, .settleDedup: claimSettled(tag)
+        case .count: break
         case .admit, .user, .devices, .claimHop, .late, .claimID:
             guard let index = asking(tag) else { return }
             switch question {
@@ -228,6 +235,9 @@ extension Shard: RedisReplyHandler {
         switch question {
         case .control, .controlVersion: return controlFailed(failure)
         case .tokens: return quotaFailed(Int(clamping: tag.value))
+        case .settleID: return claimFailed(tag, .id, failure)
+        case .settleDedup: return claimFailed(tag, .dedup, failure)
+        case .count: return countFailed(tag, failure)
         case .tell, .removeDevice, .correctEnvironment: return
         case .admit, .user, .devices, .claimHop, .late, .claimID: break
         }
@@ -249,10 +259,14 @@ extension Shard: RedisReplyHandler {
     /// Redis is there but takes no jobs (it is full, say): from now on one job at a time asks whether it does
     /// again, so that a server in distress isn't asked as fast as it can refuse.
     private func redisRefuses(_ failure: RedisFailure) {
-        guard redis?.isReady == true else { return }
-        guard !isRedisRefusing else { return }
+        // A demoted server's refusal ends the connection; the next one is there in a moment, and refused too.
+        let isRefusal = failure.code == .readOnly || failure.code == .masterDown
+        guard isRefusal || redis?.isReady == true, !isRedisRefusing else { return }
         isRedisRefusing = true
         counts.redisRefusal = failure.message
+        // A server on the edge takes one command and refuses the next: one line for all of that.
+        guard loop.nowMs >= refusalToldMs &+ 5000 || refusalToldMs == 0 else { return }
+        refusalToldMs = loop.nowMs
         logger.warning("redis.refuses", "Redis refuses jobs; they are held. \(failure.message)")
     }
 
@@ -267,7 +281,7 @@ extension Shard: RedisReplyHandler {
         isRedisRefusing = false
         redisRestUntilMs = 0
         counts.redisRefusal = ""
-        logger.info("redis.takes", "Redis takes jobs again.")
+        logger.debug("redis.takes", "Redis takes jobs again.")
     }
 
     func redisConnected() { logger.info("redis.connected", "Redis is connected.") }
@@ -282,7 +296,9 @@ extension Shard: RedisReplyHandler {
             return bury(index, .dead, .internalFault, "Redis answered the admission with something else")
         }
         switch answer.verdict {
-        case .alreadyDone, .duplicate: return conclude(index, .duplicate, .duplicate)
+        // This very job was accepted before; the event that said so may have been lost with its worker.
+        case .alreadyDone: return conclude(index, .accepted, .duplicate)
+        case .duplicate: return conclude(index, .duplicate, .duplicate)
         case .duplicateInProgress: return awaitDuplicate(index)
         case .proceed, .capped, .replaced: jobs[index].holdsDedup = jobs[index].job.dedup != nil
         }

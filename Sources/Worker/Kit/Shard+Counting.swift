@@ -46,12 +46,24 @@ extension Shard {
         counters.add(app: app >= 0 ? Int(app) : directory.apps.count, field: CounterField.jobs)
     }
 
-    /// Sends what was counted; what Redis does not take stays for the next time.
+    /// Sends what was counted; what Redis does not take, or refuses, stays for the next time.
     func flushCounters() {
         guard !counters.isEmpty, let redis, redis.isReady else { return }
-        counters.flush(minute: nowMs / 60_000) { encode in
-            redis.issue(RedisQuestion.tell.tag(0, round: 0), encode) == nil
+        counters.flush(minute: nowMs / 60_000) { count, encode in
+            let tag =
+                count.map {
+                    RedisQuestion.count.tag(
+                        UInt64($0.app) << 48 | UInt64($0.field) << 32 | min($0.count, 0xFFFF_FFFF), round: 0)
+                } ?? RedisQuestion.tell.tag(0, round: 0)
+            return redis.issue(tag, encode) == nil
         }
+    }
+
+    /// Counts again what Redis has certainly not added. With a lost connection nobody knows: then it is left.
+    func countFailed(_ tag: RedisTag, _ failure: RedisFailure) {
+        guard failure.code.isOutage, !failure.code.isOutcomeUnknown else { return }
+        counters.add(
+            app: Int(tag.value >> 48), field: Int(tag.value >> 32 & 0xFFFF), tag.value & 0xFFFF_FFFF)
     }
 
     /// Tells that this process lives, and lets the dashboards' time axis tick. Only the first shard does,

@@ -99,7 +99,7 @@ extension Shard {
         return true
     }
 
-    private func idClaim(of index: Int32) -> JobIDClaim? {
+    func idClaim(of index: Int32) -> JobIDClaim? {
         let app = traits[Int(jobs[index].app)]
         guard app.dedupIDsMs > 0 else { return nil }
         text.clear()
@@ -136,35 +136,6 @@ extension Shard {
         guard jobs[index].headers.attempt > 0, !isUncounted(index) else { return }
         jobs[index].holdsDedup = jobs[index].job.dedup != nil
         jobs[index].holdsID = traits[Int(jobs[index].app)].dedupIDsMs > 0 && jobs[index].job.id != nil
-    }
-
-    /// Tells Redis what became of the job's dedup key and id: done once a provider took it for any device,
-    /// else they are given back, so that another job may try.
-    func settleClaims(_ index: Int32) {
-        let isDone = jobs[index].hasAccepted
-        let app = jobs[index].job.app
-        if jobs[index].holdsID {
-            jobs[index].holdsID = false
-            if let claim = idClaim(of: index) {
-                _ = redis?.issue(RedisQuestion.tell.tag(0, round: 0)) {
-                    unsafe RegistryCommands.settle(claim, app: app.raw, isDone: isDone, into: &$0)
-                }
-            }
-        }
-        guard jobs[index].holdsDedup else { return }
-        jobs[index].holdsDedup = false
-        scratch.clear()
-        text.clear()
-        let job = jobs[index].job
-        guard let recipient = unsafe job.recipient?.unescaped(into: &scratch),
-            let key = unsafe job.dedup?.unescaped(into: &text)
-        else { return }
-        let claim = unsafe DedupClaim(
-            key: key, origin: firstPosition(index), milliseconds: Self.dedupMemoryMs)
-        _ = redis?.issue(RedisQuestion.tell.tag(0, round: 0)) {
-            unsafe RegistryCommands.settle(
-                claim, of: RecipientReference(app: app.raw, recipient: recipient), isDone: isDone, into: &$0)
-        }
     }
 
     // MARK: Badge syncs

@@ -151,10 +151,9 @@ extension Shard {
 
     /// Finishes the job when the broker has acknowledged all that was written about it.
     func settle(_ index: Int32) {
-        guard jobs[index].stage == .settling, jobs[index].openRecords == 0, jobs[index].openDeliveries == 0
-        else {
-            return
-        }
+        guard jobs[index].stage == .settling, jobs[index].openRecords == 0, jobs[index].openDeliveries == 0,
+            jobs[index].openSettles == 0
+        else { return }
         if jobs[index].isDropped { return finish(index, isDone: !jobs[index].isAbandoned) }
         counts.jobsFinished &+= 1
         tallyJob(index)

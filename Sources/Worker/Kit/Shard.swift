@@ -91,6 +91,8 @@ final class Shard {
     var redisRestUntilMs: UInt64 = 0
     /// Jobs that wait for the next tick because their node of a Redis Cluster did not take what they ask.
     var resting: [UInt64] = []
+    /// When it was last said that Redis refuses, milliseconds of the loop's clock; 0 for never.
+    var refusalToldMs: UInt64 = 0
     /// Whether Redis, although connected, refuses what jobs need.
     var isRedisRefusing = false
     /// Deliveries that wait for a credential or for room in a pool.
@@ -125,6 +127,9 @@ final class Shard {
     var goAwaysLogged: [UInt64]
     /// By route: the GOAWAY frames of the side pool that were looked at.
     var sideGoAways: [UInt64]
+
+    /// Claims that Redis did not settle; they are asked about again with the next tick.
+    var unsettled: [(UInt64, Claim)] = []
 
     var incoming: [RecordBatch] = []
     var reports: [DeliveryReport] = []
@@ -292,6 +297,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         tickBulkheads()
         tickSuspects()
         sendWaiting()
+        settleUnsettled()
         tendQuotas()
         drainReports()
         produceRefused()
