@@ -82,6 +82,42 @@ import Testing
         #expect(reports.filter(\.isDelivered).count == 100)
     }
 
+    /// With more requests in flight the acknowledgement of a later one would stand for one that failed, since
+    /// the embedded broker takes them out of order.
+    @Test func whatTheEmbeddedBrokerAcknowledgedInTroubleIsThere() throws {
+        let broker = try EmbeddedBroker(topics: [("t", 1)])
+        let producer = try producer(
+            broker,
+            overrides: [
+                ("batch.num.messages", "10"), ("linger.ms", "1"),
+                ("max.in.flight.requests.per.connection", "1"),
+            ])
+        _ = producer.fill(0..<1)
+        for round in 0..<20 {
+            broker.failNext(.produce, with: [.transport])
+            let from = 1 + round * 100
+            #expect(producer.fill(from..<from + 100).filter(\.isDelivered).count == 100)
+        }
+        let consumer = try KafkaConsumer(
+            KafkaConfiguration.tool(brokers: broker.bootstrapServers, group: "check"), topics: ["t"])
+        try consumer.assign([TopicPartitionOffset(topic: 0, partition: 0, offset: 0)])
+        let seen = Recorder()
+        var idle = 0
+        while idle < 10 {
+            idle = consumer.poll(timeoutMs: 100, maxRecords: 1000, into: seen) == 0 ? idle + 1 : 0
+        }
+        consumer.close(deadlineMs: 2000)
+        #expect(Set(seen.numbers) == Set(0..<2001))
+    }
+
+    private final class Recorder: KafkaRecordSink {
+        var numbers: [Int] = []
+        func take(_ record: borrowing KafkaRecord) {
+            let text = record.value.map { String(decoding: $0, as: UTF8.self) } ?? ""
+            if let number = Int(text) { numbers.append(number) }
+        }
+    }
+
     @Test func aRecordWhoseTimeRunsOutIsReportedAsFailed() throws {
         let broker = try EmbeddedBroker(topics: [("t", 1)])
         let producer = try producer(broker, overrides: [("message.timeout.ms", "1000")])

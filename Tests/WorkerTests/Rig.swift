@@ -91,6 +91,7 @@ final class Rig {
               session.timeout.ms: 6000
               heartbeat.interval.ms: 500
               fetch.wait.max.ms: 10
+              max.in.flight.requests.per.connection: 1
             redis: {url: "unix://\(redis.socketPath)"}
             topics: {retry_tiers: [1s, 10s]}
             http: {worker: "127.0.0.1:0", retry: off, gateway: off}

@@ -24,6 +24,10 @@ package struct KafkaConfiguration: Sendable {
         "auto.commit.enable", "go.events.channel.enable", "transactional.id",
     ]
 
+    /// What bounds the requests of every client, but is meant for producers: a consumer with one request at a
+    /// time would wait for its fetch before it commits.
+    private static let producers: Set<String> = ["max.in.flight", "max.in.flight.requests.per.connection"]
+
     private init(role: Role, _ defaults: [(String, String)]) {
         self.role = role
         for (name, value) in defaults { set(name, value) }
@@ -100,13 +104,17 @@ package struct KafkaConfiguration: Sendable {
                     .configuration,
                     "kafka property \(name) is managed by Peal and can't be set; remove it")
             }
-            set(name, value)
+            if role == .producer || !Self.producers.contains(name) { set(name, value) }
         }
     }
 
     /// Shortens the waits for the embedded broker, whose rebalances last as long as a session.
+    ///
+    /// A producer sends one request at a time. An idempotent one takes the acknowledgement of a later request
+    /// for that of an earlier one that failed, since a broker would have refused the later one otherwise; the
+    /// embedded broker doesn't look at the order, and records would be lost.
     package mutating func tuneForEmbeddedBroker() {
-        if role == .producer { return }
+        if role == .producer { return set("max.in.flight.requests.per.connection", "1") }
         set("session.timeout.ms", "6000")
         set("heartbeat.interval.ms", "1000")
         set("fetch.wait.max.ms", "10")

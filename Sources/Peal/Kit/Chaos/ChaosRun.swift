@@ -128,6 +128,7 @@ package struct ChaosRun {
                         "send", "--brokers", stack.broker.bootstrapServers, "--topic-prefix",
                         ChaosStack.prefix, "--lane", name, "--rate", "\(rate)", "--patience", "60s",
                         "--property", "socket.timeout.ms=\(ChaosOptions.kafkaMs)",
+                        "--property", "max.in.flight.requests.per.connection=1",
                         "--json", "--quiet", path,
                     ], logPath: "\(stack.directory)/producer-\(name).log"))
         }

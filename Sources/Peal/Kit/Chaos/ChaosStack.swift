@@ -126,6 +126,8 @@ final class ChaosStack {
             // minute, and a join instead of five.
             "kafka": [
                 "max.poll.interval.ms: 10000", "socket.timeout.ms: \(ChaosOptions.kafkaMs)",
+                // The stand-in doesn't refuse a request that overtakes one which failed, as a broker does.
+                "max.in.flight.requests.per.connection: 1",
             ],
             "redis": ["url: redis://127.0.0.1:\(redis)"],
             "worker": ["shards: 1", "in_flight: 400", "drain_deadline: 8s"],
