@@ -115,6 +115,25 @@ import Testing
         expectTick(&freed, 1200, .moving)
     }
 
+    @Test func whoIsHeldUpBySomethingElseIsNotJudged() {
+        var bulkhead = Bulkhead(limit: 10)
+        for _ in 0..<10 { bulkhead.enter() }
+        var now: Int64 = 0
+        for _ in 0..<50 {
+            now += 100
+            bulkhead.excuse(nowMs: now)
+        }
+        #expect(bulkhead.tick(nowMs: now + 100) == .none)
+        #expect(!bulkhead.isStuck)
+        // From then on it counts again.
+        var change = Bulkhead.Change.none
+        for _ in 0..<30 where change == .none {
+            now += 100
+            change = bulkhead.tick(nowMs: now)
+        }
+        #expect(change == .stuck)
+    }
+
     @Test func aClockThatIsSetBackBeginsANewWindow() {
         var one = bulkhead(limit: 100, sending: 100)
         _ = one.tick(nowMs: 1_000_000)

@@ -127,4 +127,18 @@ import Testing
         }
         #expect(Double(worst) <= Double(quota) / 1000 + capacity + Double(3 * leases[0].chunk) + 1)
     }
+
+    @Test func aBurstOfRefusalsSlowsOnceAndItsTurnsAreForgottenWhenThePaceIsBack() {
+        var lease = QuotaLease(quota: 10_000_000)
+        for _ in 0..<40 { lease.refused(waitMs: 0, nowMs: 10) }
+        #expect(lease.pace == 5_000_000)
+        for second in 1...20 { lease.refused(waitMs: 0, nowMs: 10 + Int64(second) * 1000) }
+        // As low as the shared bucket goes, never lower.
+        #expect(lease.pace == 500_000)
+        for _ in 0..<5000 { _ = lease.putOff(nowMs: 21_000) }
+        #expect(lease.putOff(nowMs: 21_000) > 10_000)
+        _ = lease.ask(waiting: 1, nowMs: 22_000)
+        lease.granted(1, waitMs: 0, lessees: 1, pace: 10_000_000, nowMs: 22_000)
+        #expect(lease.putOff(nowMs: 22_000) <= 1001)
+    }
 }

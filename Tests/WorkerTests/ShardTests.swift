@@ -124,4 +124,22 @@ import Testing
         let index = try #require(shard.ready.first)
         #expect(shard.isUncounted(index) == isUncounted)
     }
+
+    /// Its copy would find the claim of its hop taken, and be dropped; or it would be counted once more.
+    @Test(arguments: [false, true])
+    func aJobThatRedisWasAskedAboutDoesNotLeaveAsIfNothingHadHappened(wasAsked: Bool) throws {
+        let rig = try Rig(startsWorker: false)
+        defer { rig.stop() }
+        let shard = try makeShard(rig)
+        let headers = [("peal-attempt", "1"), ("peal-origin", "peal.jobs.normal/0/3")]
+        shard.begin(makeBatch(json, headers: headers.map { ($0.0, Array($0.1.utf8)) }))
+        let index = try #require(shard.ready.first)
+        shard.jobs[index].wasAsked = wasAsked
+        // Redis failed then, and now the app is paused.
+        let state = ControlState(version: 1, entries: [ControlEntry(.app("bare"), .pause)])
+        shard.control.gate = ControlGate(state, apps: shard.directory.apps.map(\.name), nowMs: shard.nowMs)
+        shard.advance()
+        #expect(shard.jobs[index].stage == (wasAsked ? .held : .settling))
+        #expect(shard.jobs[index].openRecords == (wasAsked ? 0 : 1))
+    }
 }

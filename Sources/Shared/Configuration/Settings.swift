@@ -51,6 +51,7 @@ package struct Settings: Equatable, Sendable {
         ] {
             list.append(endpoint.caFile)
         }
+        list += [providers.apnsProxy?.credentialsFile, providers.fcmProxy?.credentialsFile]
         for app in apps {
             for credential in [app.apnsProduction, app.apnsSandbox] {
                 list += [credential?.keyFile, credential?.certificateFile, credential?.certificateKeyFile]

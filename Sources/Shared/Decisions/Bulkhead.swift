@@ -91,6 +91,12 @@ package struct Bulkhead: Equatable, Sendable {
         return .start
     }
 
+    /// Begins a new window without judging the old one: something else held everybody up.
+    package mutating func excuse(nowMs: Int64) {
+        windowStartMs = nowMs
+        ended = 0
+    }
+
     /// Judges the pace. Call about every 100 ms.
     package mutating func tick(nowMs: Int64) -> Change {
         guard isFull else {

@@ -4,11 +4,11 @@ package enum DeliveryOutcome: UInt8, CaseIterable, Sendable {
     case accepted
     /// Its deadline passed before a provider took it.
     case expired
-    /// The recipient's preferences or quiet hours held it back.
+    /// The recipient muted notifications.
     case muted
     /// The recipient's frequency cap held it back.
     case capped
-    /// It was sent before under the same dedup key, or a newer one of the same collapse key replaced it.
+    /// It was sent before under the same dedup key or id.
     case duplicate
     /// The recipient has no device that it could go to.
     case noDevice

@@ -9,6 +9,8 @@ package struct QuotaLease: Equatable, Sendable {
     /// The longest wait between two questions while something waits, in ms: shorter than the time after which
     /// the bucket forgets who waits.
     package static let askWithinMs: Int64 = 200
+    /// Refusals within this time slow the pace once, in ms.
+    private static let slowEveryMs: Int64 = 1000
     /// The latest that something is put off to, in ms.
     package static let putOffMaxMs: Int64 = 3_600_000
 
@@ -33,6 +35,7 @@ package struct QuotaLease: Equatable, Sendable {
     private var usedBefore: Int64 = 0
     private var tickedMs: Int64 = 0
     private var nextDueUs: Int64 = 0
+    private var slowedMs: Int64 = -slowEveryMs
 
     package init(quota: Int64) {
         self.quota = min(max(1, quota), 1 << 40)
@@ -80,7 +83,12 @@ package struct QuotaLease: Equatable, Sendable {
     ) {
         isAsking = false
         self.lessees = max(1, lessees)
+        let before = self.pace
         self.pace = min(max(1, pace), quota)
+        // Turns that were given at a slower pace are not waited for.
+        if self.pace > before {
+            nextDueUs = min(nextDueUs, max(nowMs + Self.lifetimeMs, closedUntilMs) * 1000)
+        }
         if nowMs >= expiresMs { tokens = 0 }
         guard !isAnswerStale else {
             isAnswerStale = false
@@ -105,7 +113,10 @@ package struct QuotaLease: Equatable, Sendable {
         isAnswerStale = isAsking
         if waitMs > 0 { closedUntilMs = max(closedUntilMs, nowMs + min(waitMs, Self.putOffMaxMs)) }
         nextAskMs = max(nextAskMs, nowMs + min(max(waitMs, 100), Self.askWithinMs))
-        pace = max(1, pace / 2)
+        // One burst of refusals is one refusal, as it is in the bucket that all share.
+        guard nowMs >= slowedMs + Self.slowEveryMs else { return }
+        slowedMs = nowMs
+        pace = max(1, pace / 2, quota / 20)
     }
 
     /// How long what finds neither a token nor room to wait should stay away, in ms: each one until its own

@@ -72,6 +72,9 @@ struct JobSlot: PooledSlot {
     /// Tells the answers to the job's last questions from those to earlier ones.
     var round: UInt8 = 0
     var standing: CollapseStanding = .alone
+    /// Whether Redis was asked to claim or count something for it. From then on it can't leave as if nothing
+    /// had happened: a copy of it would find the claim taken, or be counted again.
+    var wasAsked = false
     /// Whether the registry let it pass, so that only its devices are missing.
     var isAdmitted = false
     /// Whether a provider took one of its deliveries, in this attempt or one before.

@@ -101,11 +101,11 @@ extension LaneConsumer {
         while true {
             collect()
             let now = Clock.monotonicMs
-            guard partitions.values.contains(where: { !$0.tracker.isIdle }), now < deadline else { break }
+            guard partitions.values.contains(where: { $0.openJobs > 0 }), now < deadline else { break }
             store.step()
             loop.runOnce(maxWaitMs: Int(min(20, deadline - now)))
         }
-        let open = partitions.values.reduce(0) { $0 + $1.tracker.inFlight }
+        let open = partitions.values.reduce(0) { $0 + $1.openJobs }
         if open > 0 {
             logger.warning(
                 "kafka.drain", "Open jobs did not finish in time; their next owner repeats them.",

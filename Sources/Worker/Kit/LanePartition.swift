@@ -44,6 +44,9 @@ final class LanePartition {
         finished = FinishedOffsets(startOffset: committed, startedAtCommit: true)
     }
 
+    /// Jobs that the shards have.
+    var openJobs: Int { tracker.inFlight - (pending?.entries.count ?? 0) }
+
     /// The offset to commit; nil when there is nothing new.
     var dueCommit: Int64? {
         let offset = tracker.committable

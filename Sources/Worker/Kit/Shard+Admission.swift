@@ -23,7 +23,7 @@ enum RedisQuestion: UInt8 {
     case late
     /// The correction of a device's environment.
     case correctEnvironment
-    /// What needs no answer: counters, dedup outcomes, the pod's beat.
+    /// What needs no answer: the pod's beat, marks, sums over all apps.
     case tell
     /// Whether a job of this id has been sent before.
     case claimID
@@ -75,6 +75,7 @@ extension Shard: RedisReplyHandler {
         if traits[Int(jobs[index].app)].hasCaps { admission.cap = cap(of: index) }
         probeRedis()
         jobs[index].round &+= 1
+        jobs[index].wasAsked = true
         jobs[index].isAdmitted = false
         let changesSomething = admission.position != nil || admission.dedup != nil || admission.cap != nil
         let reference = jobs.reference(index)
@@ -127,6 +128,7 @@ extension Shard: RedisReplyHandler {
     /// Makes sure that a hop that was written twice is worked on once.
     func claimHop(_ index: Int32) {
         jobs[index].stage = .admitting
+        jobs[index].wasAsked = true
         probeRedis()
         scratch.clear()
         let job = jobs[index].job

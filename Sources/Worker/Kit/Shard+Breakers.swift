@@ -92,10 +92,15 @@ extension Shard {
 
     // MARK: What goes to it
 
-    /// Whether a delivery may go by its route now; if not, it waits in a retry topic.
-    func passesCircuit(_ delivery: Int32) -> Bool {
+    /// Whether a delivery may go by its route now; if not, it waits in a retry topic. Only with `isTry` does
+    /// it count as one of the tries that find out whether the provider works again.
+    func passesCircuit(_ delivery: Int32, isTry: Bool) -> Bool {
         let route = Int(deliveries[delivery].route)
-        if circuits[route].isClosed || circuits[route].breaker.admit(nowMs: nowMs) { return true }
+        if circuits[route].isClosed { return true }
+        let passes =
+            isTry
+            ? circuits[route].breaker.admit(nowMs: nowMs) : circuits[route].breaker.wouldAdmit(nowMs: nowMs)
+        if passes { return true }
         counts.circuitWaits &+= 1
         wait(delivery, forMs: circuitWaitMs(route), .circuitOpen)
         return false

@@ -2,6 +2,7 @@ internal import Decisions
 internal import EventLoop
 internal import Logging
 internal import Providers
+internal import Redis
 
 /// Jobs that wait in line, oldest first; taking one costs the same however many there are.
 struct JobLine {
@@ -131,7 +132,13 @@ extension Shard {
         case .hold:
             jobs[index].stage = .held
             stand(index)
-        case .leave: leaveStuck(index)
+        case .leave:
+            guard jobs[index].wasAsked else {
+                leaveStuck(index)
+                return false
+            }
+            jobs[index].stage = .held
+            stand(index)
         }
         return false
     }
@@ -155,6 +162,11 @@ extension Shard {
                 .appShare)
         }
         return false
+    }
+
+    private func leaveLine(_ index: Int32) {
+        if !isCurrent(index) { return drop(index) }
+        if jobs[index].wasAsked { stand(index) } else { leaveStuck(index) }
     }
 
     private func leaveStuck(_ index: Int32) {
@@ -194,12 +206,18 @@ extension Shard {
             bulkheads.epochs = epochs
             for app in bulkheads.lines.indices { clearLine(app) { isCurrent($0) ? stand($0) : drop($0) } }
         }
+        // While nothing can start for want of Redis, nobody is to blame for standing still.
+        let canStart = redis?.isReady == true && !isRedisRefusing && isControlKnown
         for app in bulkheads.apps.indices {
+            guard canStart else {
+                bulkheads.apps[app].excuse(nowMs: nowMs)
+                continue
+            }
             let change = bulkheads.apps[app].tick(nowMs: nowMs)
             guard change != .none else { continue }
             announce("app", directory.apps[app].name, change)
             if change == .stuck {
-                clearLine(app) { isCurrent($0) ? leaveStuck($0) : drop($0) }
+                clearLine(app) { leaveLine($0) }
                 evictQueued(Int32(app))
             }
         }

@@ -8,6 +8,7 @@ extension Shard {
     func holdForRedis(_ index: Int32) {
         guard redis?.isCluster == true else { return hold(index) }
         jobs[index].stage = .held
+        endPreparation(index)
         resting.append(jobs.reference(index))
     }
 

@@ -34,6 +34,7 @@ extension Shard {
     /// Asks the same for a job that names its token, which asks Redis nothing else.
     func askForLateToken(_ index: Int32) {
         jobs[index].stage = .admitting
+        jobs[index].wasAsked = true
         jobs[index].round &+= 1
         if askForLate(index) != nil { holdForRedis(index) }
     }

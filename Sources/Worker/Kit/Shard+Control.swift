@@ -50,6 +50,8 @@ extension Shard {
     }
 
     private func askControl(_ question: RedisQuestion) {
+        // Before it is issued: a connection that breaks right then fails it in that very call.
+        control.isReading = true
         let refusal = redis?.issue(question.tag(0, round: 0)) {
             if question == .control {
                 RegistryCommands.control(into: &$0)
@@ -57,7 +59,7 @@ extension Shard {
                 ControlCommands.version(into: &$0)
             }
         }
-        control.isReading = refusal == nil
+        if refusal != nil { control.isReading = false }
     }
 
     /// Takes an answer about `peal:control`.
@@ -173,11 +175,13 @@ extension Shard {
         // Not much beyond its deadline, so that it expires in time.
         let latest = max(jobs[index].deadlineMs, nowMs + 1000)
         count(reason)
+        // Why it waited before says what it still has to pass.
         let isDuplicate = jobs[index].headers.attempt > 0 && isUncounted(index)
+        let isCapped = hasWaited(index, for: .capped)
         jobs[index].stage = .settling
         handOver(
-            index, dueMs: min(nowMs + wait, latest), attempts: 0, reason: isDuplicate ? .duplicate : reason,
-            provider: soleProvider(index))
+            index, dueMs: min(nowMs + wait, latest), attempts: 0,
+            reason: isDuplicate ? .duplicate : isCapped ? .capped : reason, provider: soleProvider(index))
         leaveQueue(index, hasEnded: false)
         settle(index)
     }

@@ -85,6 +85,7 @@ extension Shard {
         probeRedis()
         let app = jobs[index].job.app
         jobs[index].round &+= 1
+        jobs[index].wasAsked = true
         let refusal = redis?.issue(
             RedisQuestion.claimID.tag(jobs.reference(index), round: jobs[index].round)
         ) {
@@ -131,9 +132,12 @@ extension Shard {
         postpone(index, forMs: min(wait, 10_000), reason: .duplicate)
     }
 
-    /// An earlier hop of the job claimed its dedup key and id; nobody else will ever settle them.
+    /// An earlier hop of the job, or one of its questions, may have claimed its dedup key and id; nobody else
+    /// will ever settle them. Settling what isn't the job's does nothing.
     func inheritClaims(_ index: Int32) {
-        guard jobs[index].headers.attempt > 0, !isUncounted(index) else { return }
+        guard jobs[index].headers.attempt > 0 || jobs[index].wasAsked || jobs[index].headers.hasOrigin else {
+            return
+        }
         jobs[index].holdsDedup = jobs[index].job.dedup != nil
         jobs[index].holdsID = traits[Int(jobs[index].app)].dedupIDsMs > 0 && jobs[index].job.id != nil
     }

@@ -183,7 +183,7 @@ extension Shard {
         let due = nowMs + quotas[place].lease.putOff(nowMs: Int64(loop.nowMs))
         // The turn is an estimate: whoever would be too late gets a last chance in time.
         let last = max(nowMs + 1000, jobs[job].deadlineMs &- 500)
-        owe(delivery, dueMs: min(due, last), isWait: true, reason: .quotaWait)
+        owe(delivery, dueMs: min(due, last), isWait: deliveries[delivery].sentAtMs == 0, reason: .quotaWait)
     }
 
     /// Slows the delivery's quota for all pods after the provider refused for it; false when it has none.

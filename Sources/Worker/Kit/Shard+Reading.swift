@@ -113,8 +113,7 @@ extension Shard {
         }
     }
 
-    /// Lets the next job of the recipient go on.
-    /// `hasEnded` unless it only waits elsewhere.
+    /// Lets the next job of the recipient go on. `hasEnded` is false for a job that only waits elsewhere.
     func leaveQueue(_ index: Int32, hasEnded: Bool = true) {
         guard jobs[index].isQueued else { return }
         jobs[index].isQueued = false
@@ -191,7 +190,8 @@ extension Shard {
             inheritClaims(index)
             return conclude(index, .expired, .expired)
         }
-        guard !isKeptBack(index), !awaitsCircuit(index) else { return }
+        // Once Redis was asked, what stands in its way is looked at for each delivery.
+        guard jobs[index].wasAsked || (!isKeptBack(index) && !awaitsCircuit(index)) else { return }
         guard hasRoom(lane: Int(jobs[index].lane)) else { return hold(index) }
         guard passesApp(index) else { return }
         if jobs[index].headers.hasOrigin { return claimHop(index) }

@@ -54,7 +54,7 @@ extension Shard {
         hasDeviceLists: Bool = false, provider: Provider? = nil
     ) {
         let known = jobs[index].headers
-        if attempts > 0 { markLate(index) }
+        markLate(index)
         body.clear()
         func number(_ name: StaticString, _ value: Int64) {
             var digits = ByteBuffer(capacity: 24)

@@ -194,12 +194,18 @@ extension Shard {
             waitingDeliveries.append(deliveries.reference(delivery))
             return
         case .paused(let until, let reason):
-            return owe(delivery, dueMs: until, isWait: true, reason: reason)
+            return owe(
+                delivery, dueMs: until, isWait: deliveries[delivery].sentAtMs == 0, reason: reason)
         }
         guard let template = deliveries[delivery].template else {
             return owe(delivery, dueMs: nowMs + 60_000, isWait: true, reason: .internalFault)
         }
-        guard passesProvider(delivery), passesQuota(delivery), passesCircuit(delivery) else { return }
+        guard passesProvider(delivery), passesCircuit(delivery, isTry: false), passesQuota(delivery) else {
+            return
+        }
+        let pool = route.pool(isSuspect: isSuspect(delivery))
+        guard pool.room > 0 else { return foundNoRoom(delivery) }
+        guard passesCircuit(delivery, isTry: true) else { return }
         let slot = deliveries[delivery]
         let timeout = min(
             Int64(route.definition.requestTimeoutMs), max(1, jobs[slot.job].deadlineMs &- nowMs))
@@ -215,20 +221,24 @@ extension Shard {
             unsafe request.add(.apnsCollapseID, slot.slice(slot.collapseAt, slot.collapseLength))
             unsafe request.add(.apnsTopic, slot.slice(slot.topicAt, slot.topicLength))
         }
-        guard route.pool(isSuspect: isSuspect(delivery)).submit(request) else {
-            if deliveries[delivery].isSuspect {
-                // The side pool is small; good deliveries must not wait for the room of a flood of bad ones.
-                let spread = Int64(nextRandom() % 4000)
-                return owe(
-                    delivery, dueMs: nowMs + 1000 + spread, isWait: true, reason: .apnsBadDeviceToken)
-            }
-            waitingDeliveries.append(deliveries.reference(delivery))
-            return
-        }
+        guard pool.submit(request) else { return foundNoRoom(delivery) }
         deliveries[delivery].hasToken = false
         submitted(delivery)
         deliveries[delivery].bearerVersion = route.bearerVersion
         deliveries[delivery].sentAtMs = nowMs
+    }
+
+    /// Puts a delivery aside whose pool is full.
+    private func foundNoRoom(_ delivery: Int32) {
+        let slot = deliveries[delivery]
+        guard slot.isSuspect else {
+            waitingDeliveries.append(deliveries.reference(delivery))
+            return
+        }
+        // The side pool is small; good deliveries must not wait for the room of a flood of bad ones.
+        let spread = Int64(nextRandom() % 4000)
+        owe(
+            delivery, dueMs: nowMs + 1000 + spread, isWait: slot.sentAtMs == 0, reason: .apnsBadDeviceToken)
     }
 
     /// Tries the deliveries that waited for a credential or for room in a pool.

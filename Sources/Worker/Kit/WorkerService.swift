@@ -190,7 +190,7 @@ package final class WorkerService {
             try consumer.apply(properties)
             try consumer.validate()
             let session = try sessionMs(settings, properties)
-            let share = control.name == "urgent" ? max(reserve, 0.1) : 1 - reserve
+            let share = lanes.count == 1 ? 1 : control.name == "urgent" ? max(reserve, 0.1) : 1 - reserve
             let options = LaneOptions(
                 consumer: consumer, group: group, redis: redis,
                 flushIntervalMs: UInt64(clamping: settings.worker.flushIntervalMs),
