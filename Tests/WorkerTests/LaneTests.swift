@@ -61,6 +61,7 @@ import Testing
         defer { rig.stop() }
         try rig.publishMany((0..<bulk).map { job("b\($0)", $0, "android") }, lane: "bulk")
         try rig.startWorker()
-        #expect(try overtaken(rig, bulk: bulk, "android") < 2500)
+        // Waiting its turn behind what the shards hold it would be some 15,000.
+        #expect(try overtaken(rig, bulk: bulk, "android") < 6000)
     }
 }

@@ -62,8 +62,9 @@ final class Rig {
         settings = try Configuration.load(path: folder + "/peal.yaml", environment: environment)
         sink = LogSink(descriptor: 2, format: .json)
         log = Logger("test", sink: sink, levels: LogLevels(standard: .error))
-        producer = try KafkaProducer(
-            KafkaConfiguration.producer(brokers: broker.bootstrapServers), topics: topics.map(\.name))
+        var producing = KafkaConfiguration.producer(brokers: broker.bootstrapServers)
+        producing.tuneForEmbeddedBroker()
+        producer = try KafkaProducer(producing, topics: topics.map(\.name))
         try producer.warmUp(timeoutMs: 10_000)
         session = try RedisSession(options: RedisClientOptions(endpoint: redis.endpoint))
         try startRetry()

@@ -298,9 +298,9 @@ extension Shard: RedisReplyHandler {
             return bury(index, .dead, .internalFault, "Redis answered the admission with something else")
         }
         switch answer.verdict {
-        // This very job was accepted before; the event that said so may have been lost with its worker.
-        case .alreadyDone: return conclude(index, .accepted, .duplicate)
-        case .duplicate: return conclude(index, .duplicate, .duplicate)
+        // A job may find itself done: then its worker died between that and its finished offset. Which of its
+        // devices got it, only the events of then can say.
+        case .alreadyDone, .duplicate: return conclude(index, .duplicate, .duplicate)
         case .duplicateInProgress: return awaitDuplicate(index)
         case .proceed, .capped, .replaced: jobs[index].holdsDedup = jobs[index].job.dedup != nil
         }

@@ -61,7 +61,9 @@ struct WorkerReport {
             return .failing("Redis holds up jobs of shard \(index): \(shard.redisTrouble)")
         }
         if let route = shards.lazy.flatMap(\.routes).first(where: { $0.circuit > 0 }) {
-            return .degraded("the circuit of \(route.name) is open: \(route.metrics.lastFailure)")
+            let why = route.metrics.lastFailure
+            return .degraded(
+                "the circuit of \(route.name) is open: \(why.isEmpty ? "it answers with errors" : why)")
         }
         return readyWithCredentials
     }
