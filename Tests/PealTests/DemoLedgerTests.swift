@@ -22,11 +22,12 @@ struct DemoLedgerTests {
     }
 
     private func event(
-        _ job: String, _ device: String, _ outcome: String = "accepted", attempts: Int = 1, id: String = ""
+        _ job: String, _ device: String, _ outcome: String = "accepted", attempts: Int = 1, id: String = "",
+        hasWaited: Bool = false
     ) throws -> OutcomeEventScan {
         let text =
             "{\"v\":1,\"outcome\":\"\(outcome)\",\"job\":\"\(job)\",\"device\":\"\(device)\",\"apns_id\":\"\(id)\","
-            + "\"attempts\":\(attempts),\"after_ms\":12,\"at_ms\":1000}"
+            + "\"attempts\":\(attempts),\(hasWaited ? "\"waited\":true," : "")\"after_ms\":12,\"at_ms\":1000}"
         return try #require(Array(text.utf8).withUnsafeBytes { OutcomeEventScan($0) })
     }
 
@@ -102,6 +103,13 @@ struct DemoLedgerTests {
             ledger.take(DemoRequest(job: "j1", token: "0011223344556677", badge: badge))
             #expect(
                 (ledger.report().badgeMismatches == 0) == isRight, "\(String(describing: badge)) \(attempts)")
+        }
+        // One that had to wait may show what newer jobs added, but no less than it left.
+        for (badge, isRight) in [(Int64(5), true), (1, false)] {
+            var ledger = try ledger()
+            ledger.take(try event("j1", "d1", hasWaited: true))
+            ledger.take(DemoRequest(job: "j1", token: "0011223344556677", badge: badge))
+            #expect((ledger.report().badgeMismatches == 0) == isRight)
         }
         var ledger = try ledger()
         ledger.take(DemoRequest(job: "j4", token: "aabb", badge: 1))

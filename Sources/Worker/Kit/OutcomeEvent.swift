@@ -9,6 +9,8 @@ struct OutcomeEvent {
     var provider: Provider?
     /// Attempts that reached a provider, this one included.
     var attempts: Int
+    /// Whether the job came back from a retry topic: then its badge may be newer than it was when published.
+    var hasWaited = false
     var nowMs: Int64
     /// When the job was published, milliseconds since 1970.
     var publishedMs: Int64
@@ -36,6 +38,7 @@ struct OutcomeEvent {
         unsafe member("\"apns_id\":", apnsID, to: &out)
         out.append(",\"attempts\":")
         out.append(decimal: Int64(attempts))
+        if hasWaited { out.append(",\"waited\":true") }
         out.append(",\"lane\":")
         out.append(array: lane)
         if publishedMs > 0 {

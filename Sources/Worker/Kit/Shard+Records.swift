@@ -22,6 +22,7 @@ extension Shard {
         var event = OutcomeEvent(
             outcome: outcome, reason: reason, provider: nil, attempts: job.headers.sends, nowMs: nowMs,
             publishedMs: job.publishedMs, lane: lanes[Int(job.lane)].nameJSON)
+        event.hasWaited = job.headers.hasOrigin
         body.clear()
         text.clear()
         appendOrigin(index, to: &text)

@@ -16,6 +16,8 @@ package struct DemoLedger: Sendable {
         var isAmbiguous = false
         var requests: UInt16 = 0
         var badgeFault = false
+        /// Whether its job had left for a retry topic, were it without an attempt.
+        var hasWaited = false
         var idFault = false
         /// The hash of the `apns-id` in the record, and in the outcome.
         var recordedID: UInt64 = 0
@@ -88,6 +90,7 @@ package struct DemoLedger: Sendable {
         }
         slots[slot].outcome = outcome
         slots[slot].attempts = UInt16(clamping: event.attempts)
+        slots[slot].hasWaited = event.hasWaited
         if !event.apnsID.isEmpty { slots[slot].reportedID = Hash64.of(text: event.apnsID) }
         if event.afterMs >= 0 {
             if UInt64(event.afterMs) > settlingMs.highest {
@@ -149,7 +152,7 @@ extension DemoLedger {
             slots[slot].recordedID = id
         }
         let row = plan.expectation(ofJob: job)
-        let isRetried = slots[slot].attempts > 1 || slots[slot].requests > 1
+        let isRetried = slots[slot].attempts > 1 || slots[slot].requests > 1 || slots[slot].hasWaited
         if !Self.isRight(request.badge, row, isRetried: isRetried) {
             slots[slot].badgeFault = true
             note(
@@ -158,7 +161,8 @@ extension DemoLedger {
         }
     }
 
-    /// The first attempt shows the counter as the job left it; a later one may show what newer jobs added.
+    /// The first attempt shows the counter as the job left it; a later one, or one that had to wait, may
+    /// show what newer jobs added.
     private static func isRight(_ badge: Int64?, _ row: DemoPlan.Expectation, isRetried: Bool) -> Bool {
         guard let expected = row.badge else { return badge == nil }
         guard let badge else { return false }

@@ -11,6 +11,8 @@ struct OutcomeEventScan: Equatable {
     /// The job's first record: `topic/partition/offset`.
     var origin = ""
     var attempts = 0
+    /// Whether the job came back from a retry topic.
+    var hasWaited = false
     /// From publishing to the outcome, in ms; -1 when the event doesn't say.
     var afterMs = -1
     /// When the outcome was reached, in ms since 1970; 0 when the event doesn't say.
@@ -49,6 +51,7 @@ struct OutcomeEventScan: Equatable {
     private mutating func take(_ name: String, _ value: Int) {
         switch name {
         case "attempts": attempts = value
+        case "waited": hasWaited = value != 0
         case "after_ms": afterMs = value
         case "at_ms": atMs = value
         default: break
@@ -75,6 +78,7 @@ struct OutcomeEventScan: Equatable {
         while index < bytes.count, unsafe bytes[index] != UInt8(ascii: ","),
             unsafe bytes[index] != UInt8(ascii: "}")
         {
+            if unsafe bytes[index] == UInt8(ascii: "t") { value = 1 }
             let digit = unsafe bytes[index] &- 48
             if digit < 10, value < 1 << 50 { value = value * 10 + Int(digit) }
             index += 1
