@@ -168,6 +168,8 @@ private func turn(_ loop: EventLoop, until condition: () -> Bool) -> Bool {
         let loop = try EventLoop()
         let sleeper = Sleeper(loop)
         loop.stallHandler = sleeper
+        // Each of the two keeps the other.
+        defer { loop.stallHandler = nil }
         // An intended wait is no standstill.
         loop.stallLimitMs = 80
         loop.runOnce(maxWaitMs: 150)
