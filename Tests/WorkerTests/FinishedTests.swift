@@ -10,27 +10,6 @@ import Testing
 /// What a successor skips, and what a worker that stood still must not do: with processes, on a real broker's
 /// protocol and a real redis-server.
 @Suite(.serialized) struct FinishedTests {
-    private static func executable() throws -> URL {
-        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        var folder = URL(fileURLWithPath: own).deletingLastPathComponent()
-        for _ in 0..<4 {
-            let candidate = folder.appendingPathComponent("peal-worker")
-            if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }
-            folder.deleteLastPathComponent()
-        }
-        throw CocoaError(.fileNoSuchFile)
-    }
-
-    private func spawn(_ rig: Rig) throws -> Process {
-        let process = Process()
-        process.executableURL = try Self.executable()
-        process.arguments = ["--config", rig.folder + "/peal.yaml"]
-        process.standardError = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        try process.run()
-        return process
-    }
-
     private func job(_ number: Int, prefix: String) -> (key: String, json: String) {
         let token = Tokens.apns(number)
         let id = "\(prefix)-\(number)"
@@ -54,7 +33,7 @@ import Testing
         // No commit for ten seconds: whatever is not repeated was skipped because of Redis.
         let rig = try Rig(startsWorker: false, commitInterval: "10s")
         defer { rig.stop() }
-        let first = try spawn(rig)
+        let first = try ProcessTests.spawn(rig)
         try rig.publishMany((0..<2000).map { job($0, prefix: "a") })
         #expect(rig.wait(seconds: 40) { rig.simulator.record.count >= 2000 })
         #expect(try rig.wait { try bits(rig) == 2000 })
@@ -113,11 +92,11 @@ import Testing
     @Test func aRebalanceUnderLoadRepeatsNothing() throws {
         let rig = try Rig(startsWorker: false, simulated: { $0.delayMs = 10 })
         defer { rig.stop() }
-        let first = try spawn(rig)
+        let first = try ProcessTests.spawn(rig)
         defer { first.terminate() }
         try rig.publishMany((0..<3000).map { job($0, prefix: "a") })
         #expect(rig.wait(seconds: 40) { rig.simulator.record.count >= 500 })
-        let second = try spawn(rig)
+        let second = try ProcessTests.spawn(rig)
         // Jobs flow while the group changes, twice.
         var sent = 0
         for round in 0..<30 {
@@ -136,7 +115,7 @@ import Testing
     @Test func aWorkerThatWasStoppedPastItsSessionSendsNothingThatItHadQueued() throws {
         let rig = try Rig(startsWorker: false, simulated: { $0.delayMs = 200 })
         defer { rig.stop() }
-        let first = try spawn(rig)
+        let first = try ProcessTests.spawn(rig)
         #expect(
             rig.wait(seconds: 40) {
                 (try? rig.publishMany((0..<1).map { job($0, prefix: "warm") })) != nil
@@ -146,7 +125,7 @@ import Testing
         #expect(rig.wait { rig.simulator.record.count >= 1500 })
         kill(first.processIdentifier, SIGSTOP)
         // A second worker takes the partitions over when the first one's session has ended.
-        let second = try spawn(rig)
+        let second = try ProcessTests.spawn(rig)
         defer { second.terminate() }
         #expect(rig.wait(seconds: 90) { rig.simulator.record.summary().jobs == 9001 })
         usleep(3_000_000)

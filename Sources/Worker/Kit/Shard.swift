@@ -223,6 +223,8 @@ final class Shard {
     private func shutDown() {
         flushCounters()
         sayGoodbye()
+        // The loop keeps its handler, which keeps the loop.
+        loop.stallHandler = nil
         // The last counters and dedup outcomes, too, get to Redis, if it answers.
         let end = Clock.monotonicMs + 500
         while let redis, redis.isReady, redis.inFlight > 0, Clock.monotonicMs < end {
