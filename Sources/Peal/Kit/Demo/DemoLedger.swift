@@ -88,6 +88,8 @@ package struct DemoLedger: Sendable {
             note("a second outcome: \(event.job) \(event.device) \(event.outcome)")
             return
         }
+        // What waited until its provider worked again says nothing about the pace.
+        let isFirst = event.attempts <= 1 && !event.hasWaited
         slots[slot].outcome = outcome
         slots[slot].attempts = UInt16(clamping: event.attempts)
         slots[slot].hasWaited = event.hasWaited
@@ -97,11 +99,11 @@ package struct DemoLedger: Sendable {
                 slowest = "\(event.job) \(event.device), \(event.attempts) attempts"
             }
             settlingMs.record(UInt64(event.afterMs))
-            if outcome == .accepted, event.attempts <= 1, job < pacedJobs {
+            if outcome == .accepted, isFirst, job < pacedJobs {
                 latencyMs.record(UInt64(event.afterMs))
             }
         }
-        if event.attempts <= 1 { lastFirstAttemptMs = max(lastFirstAttemptMs, Int64(event.atMs)) }
+        if isFirst { lastFirstAttemptMs = max(lastFirstAttemptMs, Int64(event.atMs)) }
         settled += 1
         openSlots[job] -= 1
         if openSlots[job] == 0 { settledJobs += 1 }
