@@ -50,13 +50,7 @@ enum ChaosCommand {
         options.isVerbose = !arguments.flag("quiet")
         do throws(StackFailure) {
             let report = try ChaosRun(options).run()
-            if arguments.flag("json") {
-                Console.write(report.json)
-                if !report.isGood { Console.complain(report.text(style: Console.style(of: 2))) }
-            } else {
-                Console.write(report.text(style: Console.style))
-            }
-            return report.isGood ? 0 : 1
+            return report.show(asJSON: arguments.flag("json"))
         } catch {
             Console.complain("peal chaos (seed \(options.seed)): \(error)")
             return 2

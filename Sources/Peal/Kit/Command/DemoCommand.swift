@@ -32,13 +32,7 @@ enum DemoCommand {
                 jobsPath: try DemoFiles.path(arguments.string("input"), of: DemoFiles.jobs),
                 devicesPath: try DemoFiles.path(arguments.string("devices"), of: DemoFiles.devices))
             let report = try Demo(options: options, input: input).run()
-            if arguments.flag("json") {
-                Console.write(report.json)
-                if !report.isGood { Console.complain(report.text(style: Console.style(of: 2))) }
-            } else {
-                Console.write(report.text(style: Console.style))
-            }
-            return report.isGood ? 0 : 1
+            return report.show(asJSON: arguments.flag("json"))
         } catch {
             Console.complain("peal demo: \(error)")
             return 2
