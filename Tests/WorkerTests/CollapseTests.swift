@@ -55,6 +55,25 @@ import Testing
         #expect(seen.newer == [200])
     }
 
+    @Test func aMarkThatRedisRefusesIsLeftLater() throws {
+        let rig = try Rig(
+            retryYAML: "retry: {delays: {server: 8s, apns_server: 8s}}", simulated: { $0.delayMs = 1500 })
+        defer { rig.stop() }
+        try rig.register("anna", device: "pixel", .android, token: Tokens.fcm(1) + "~UNAVAILABLE*1")
+        try rig.publish(job("older", recipient, collapse: "score"), key: "shop/anna")
+        #expect(rig.wait { ((try? rig.metric("peal_deliveries_open")) ?? 0) == 1 })
+        // Full when the first attempt fails: the mark can't be written then.
+        try rig.redisCommand("CONFIG", "SET", "maxmemory", "1")
+        #expect(rig.wait { ((try? rig.metric("peal_retried_total")) ?? 0) == 1 })
+        #expect(rig.wait { ((try? rig.metric("peal_jobs_open")) ?? 0) == 1 })
+        try rig.redisCommand("CONFIG", "SET", "maxmemory", "0")
+        #expect(rig.wait { ((try? rig.metric("peal_jobs_open")) ?? 1) == 0 })
+        try rig.publish(job("newer", recipient, collapse: "score"), key: "shop/anna")
+        #expect(rig.wait(seconds: 40) { rig.accepted == 1 && rig.worker?.outcomes["expired"] == 1 })
+        #expect(rig.simulator.record.requests(job: "older").map { Int($0.status) } == [503])
+        #expect(rig.simulator.record.requests(job: "newer").map { Int($0.status) } == [200])
+    }
+
     @Test func positionsAreComparedWithinOneLifeOfATopic() {
         func place(_ partition: Int32, _ offset: Int64, _ ms: Int64) -> JobPosition {
             JobPosition(lane: 0, topicHash: 7, partition: partition, offset: offset, timestampMs: ms)

@@ -37,6 +37,8 @@ enum RedisQuestion: UInt8 {
     case settleDedup
     /// A count of one app, which is counted again when Redis refuses it.
     case count
+    /// The mark of a job that waits with a collapse id; with round 1 a newer job's place over one.
+    case mark
 
     /// The tag of a job's question.
     func tag(_ reference: UInt64, round: UInt8) -> RedisTag {
@@ -178,7 +180,7 @@ extension Shard: RedisReplyHandler {
         case .tell: break
         case .tokens: quotaGranted(Int(clamping: tag.value), TokenGrant(copy reply))
         case .controlVersion, .control: controlAnswered(question, reply)
-        case .settleID, .settleDedup: claimSettled(tag)
+        case .settleID, .settleDedup, .mark: claimSettled(tag)
         case .count: break
         case .admit, .user, .devices, .claimHop, .late, .claimID:
             guard let index = asking(tag) else { return }
@@ -239,6 +241,7 @@ extension Shard: RedisReplyHandler {
         case .tokens: return quotaFailed(Int(clamping: tag.value))
         case .settleID: return claimFailed(tag, .id, failure)
         case .settleDedup: return claimFailed(tag, .dedup, failure)
+        case .mark: return claimFailed(tag, tag.kind >> 4 == 1 ? .overMark : .mark, failure)
         case .count: return countFailed(tag, failure)
         case .tell, .removeDevice, .correctEnvironment: return
         case .admit, .user, .devices, .claimHop, .late, .claimID: break

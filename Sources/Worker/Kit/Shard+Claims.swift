@@ -6,17 +6,27 @@ internal import Logging
 internal import Redis
 internal import Registry
 
-/// What becomes of a job's claims, its dedup key and its id: done once a provider took it for any device,
-/// else given back, so that another job may try.
+/// What a job leaves in Redis. Its claims, its dedup key and its id, are done once a provider took it for any
+/// device, else given back, so that another job may try. Its mark stands for its collapse id.
 ///
 /// The job is finished only when Redis has answered: a claim that nobody settles would keep its duplicates
-/// waiting until it runs out. What Redis refuses is asked again with the next ticks; asking twice is
-/// harmless.
+/// waiting until it runs out, and without its mark an older job would replace a newer one. What Redis refuses
+/// is asked again with the next ticks; asking twice is harmless.
 extension Shard {
-    /// Which of a job's two claims.
+    /// What Redis is told of.
     enum Claim: Equatable {
         case id
         case dedup
+        /// The mark of a job that goes to a retry topic.
+        case mark
+        /// The place of a newer job, over the mark of an older one.
+        case overMark
+    }
+
+    /// Leaves a mark, as one more thing that the job's end waits for.
+    func leaveMark(_ index: Int32, _ claim: Claim) {
+        jobs[index].openSettles += 1
+        issueSettle(index, claim)
     }
 
     /// Tells Redis about the claims that the job holds.
@@ -34,8 +44,13 @@ extension Shard {
     private func issueSettle(_ index: Int32, _ claim: Claim) {
         let isDone = jobs[index].hasAccepted
         let job = jobs[index].job
-        let question: RedisQuestion = claim == .id ? .settleID : .settleDedup
-        let tag = question.tag(jobs.reference(index), round: 0)
+        let question: RedisQuestion =
+            switch claim {
+            case .id: .settleID
+            case .dedup: .settleDedup
+            case .mark, .overMark: .mark
+            }
+        let tag = question.tag(jobs.reference(index), round: claim == .overMark ? 1 : 0)
         var refusal: RedisFailure.Code? = .unavailable
         switch claim {
         case .id:
@@ -56,6 +71,7 @@ extension Shard {
                     own, of: RecipientReference(app: job.app.raw, recipient: recipient), isDone: isDone,
                     into: &$0)
             }
+        case .mark, .overMark: refusal = writeLate(index, tag, isNewMark: claim == .mark)
         }
         if refusal != nil { unsettled.append((jobs.reference(index), claim)) }
     }
@@ -78,7 +94,7 @@ extension Shard {
         if failure.code.isOutage || failure.code == .noScript || failure.code == .notPermitted {
             unsettled.append((jobs.reference(index), claim))
         } else if failure.code != .closed {
-            logger.error("redis.claim", "Redis can't settle a job's claim: \(failure.message)")
+            logger.error("redis.claim", "Redis can't take what a job leaves: \(failure.message)")
             settledClaim(index)
         }
     }

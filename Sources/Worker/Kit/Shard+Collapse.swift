@@ -66,19 +66,20 @@ extension Shard {
     /// Tells the older job that waits that this one goes out now.
     func markNewer(_ index: Int32) {
         guard jobs[index].standing == .newer else { return }
-        writeLate(index, isNewMark: false)
+        leaveMark(index, .overMark)
     }
 
     /// Leaves the mark of a job that goes to a retry topic.
     func markLate(_ index: Int32) {
         guard mayCollapse(index), jobs[index].app >= 0 else { return }
-        writeLate(index, isNewMark: true)
+        leaveMark(index, .mark)
     }
 
-    private func writeLate(_ index: Int32, isNewMark: Bool) {
+    /// Issues the command that writes a mark; the code of a refusal, nil for none.
+    func writeLate(_ index: Int32, _ tag: RedisTag, isNewMark: Bool) -> RedisFailure.Code? {
         let position = firstPosition(index)
         let span = max(1000, min(jobs[index].deadlineMs &- nowMs, 30 * 86_400_000) + Self.lateSpareMs)
-        _ = redis?.issue(RedisQuestion.tell.tag(0, round: 0)) { out in
+        return redis?.issue(tag) { out in
             out.begin(isNewMark ? 5 : 6)
             out.argument("SET")
             out.argument { appendLateKey(of: index, to: &$0) }
