@@ -16,6 +16,9 @@ package struct KeeperOptions: Sendable {
     package var appleTokenAgeMs = MintingPolicy.standardAgeMs
     /// Where pods share their tokens; nil keeps them to this process.
     package var redis: RedisClientOptions?
+    /// Longest answer of that Redis in milliseconds, after which this process goes on by itself. A stop
+    /// waits for the call in progress, and so does every other credential.
+    package var redisTimeoutMs: UInt64 = 500
     /// This process's name in what it shares.
     package var pod = "peal"
 

@@ -39,7 +39,9 @@ final class KeeperLoop {
         http.connectTimeoutMs = 5000
         http.totalTimeoutMs = Self.exchangeMs
         client = HTTPClient(http)
-        shared = options.redis.map { SharedCredentials($0, pod: options.pod, logger: logger) }
+        shared = options.redis.map {
+            SharedCredentials($0, timeoutMs: options.redisTimeoutMs, pod: options.pod, logger: logger)
+        }
         status.isSharing = shared != nil
     }
 

@@ -46,11 +46,11 @@ final class SharedCredentials {
     /// Redis's wall time less this machine's monotonic time, once it was asked.
     private(set) var clockOffsetMs: Int64?
 
-    init(_ options: RedisClientOptions, pod: String, logger: Logger) {
+    /// `timeoutMs` bounds each call, and so does the options' own limit.
+    init(_ options: RedisClientOptions, timeoutMs: UInt64, pod: String, logger: Logger) {
         var options = options
-        // A stop waits for the call in progress, and so does every other credential.
-        options.timeoutMs = min(options.timeoutMs, 500)
-        options.connectTimeoutMs = min(options.connectTimeoutMs, 500)
+        options.timeoutMs = min(options.timeoutMs, timeoutMs)
+        options.connectTimeoutMs = min(options.connectTimeoutMs, timeoutMs)
         options.backoffLastMs = 200
         options.clientName = "peal-credentials"
         options.scripts = [Self.look, Self.publish]
