@@ -127,6 +127,12 @@ let package = Package(
                 "Configuration", "Registry", "Services",
             ]),
         library(
+            "GatewayKit", "Sources/Producer/Gateway",
+            [
+                "Core", "Decisions", "Jobs", "EventLoop", "Security", "Kafka", "Redis", "HTTPServer",
+                "Logging", "Terminal", "Configuration", "Registry", "Providers", "Services", "ProducerKit",
+            ]),
+        library(
             "SimulatorKit", "Sources/Simulator/Kit",
             ["Core", "Jobs", "EventLoop", "Security", "HTTP2", "HTTPServer", "Logging", "Terminal"]),
         library(
@@ -140,7 +146,7 @@ let package = Package(
             ]),
 
         // Thin mains.
-        executable("peal-producer", "Sources/Producer/Main", ["ProducerKit"]),
+        executable("peal-producer", "Sources/Producer/Main", ["ProducerKit", "GatewayKit"]),
         executable("peal-worker", "Sources/Worker/Main", ["WorkerKit"]),
         executable("peal-retry", "Sources/Retry/Main", ["RetryKit"]),
         executable("peal-simulator", "Sources/Simulator/Main", ["SimulatorKit"]),
@@ -186,6 +192,13 @@ let package = Package(
             [
                 "ProducerKit", "Kafka", "Redis", "Registry", "Jobs", "Decisions", "Core", "EventLoop",
                 "Terminal", "TestSupport",
+            ]),
+        tests(
+            "GatewayTests",
+            [
+                "GatewayKit", "ProducerKit", "WorkerKit", "SimulatorKit", "HTTPServer", "HTTPClient",
+                "Kafka", "Redis", "Registry", "Configuration", "Decisions", "Jobs", "Security", "Core",
+                "EventLoop", "Logging", "Services", "TestSupport",
             ]),
         tests(
             "RetryTests",
