@@ -19,9 +19,9 @@ private final class Recorder: IOHandler, TimerHandler, TurnHandler, WakeHandler 
     func woken() { wakes += 1 }
 }
 
-/// Makes turns until the condition holds; false after five seconds.
+/// Makes turns until the condition holds; false after a minute.
 private func turn(_ loop: EventLoop, until condition: () -> Bool) -> Bool {
-    let deadline = Clock.monotonicMs + 5000
+    let deadline = Clock.monotonicMs + 60_000
     while !condition() {
         if Clock.monotonicMs > deadline { return false }
         loop.runOnce(maxWaitMs: 50)

@@ -64,7 +64,7 @@ import Testing
         let answerer = WorkerThread.start(name: "answerer") {
             var batch: [HTTPExchange] = []
             var answered = 0
-            let end = Clock.monotonicMs + 10_000
+            let end = Clock.monotonicMs + 60_000
             while answered < 3, Clock.monotonicMs < end {
                 waiting.drain(into: &batch)
                 for exchange in batch {
@@ -98,7 +98,7 @@ import Testing
                 statuses.withLock { $0.append(response?.status ?? 0) }
             }
         }
-        let end = Clock.monotonicMs + 5_000
+        let end = Clock.monotonicMs + 60_000
         while arrived.withLock({ $0 }) < 3, Clock.monotonicMs < end {}
         #expect(arrived.withLock { $0 } == 3)
         server.stop(deadlineMs: 50)

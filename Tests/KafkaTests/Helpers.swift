@@ -82,7 +82,7 @@ func producer(
     var configuration = KafkaConfiguration.producer(brokers: broker.bootstrapServers)
     try configuration.apply(overrides)
     let producer = try KafkaProducer(configuration, topics: topics)
-    try producer.warmUp(timeoutMs: 10_000)
+    try producer.warmUp(timeoutMs: 60_000)
     return producer
 }
 

@@ -172,7 +172,7 @@ struct FaultProxyTests {
         }
 
         /// What arrives within `ms`; nil for nothing, empty for the end or a reset.
-        func receive(on descriptor: Int32, withinMs ms: UInt64 = 10_000) -> String? {
+        func receive(on descriptor: Int32, withinMs ms: UInt64 = 60_000) -> String? {
             try? Rig.within(ms) {
                 var buffer = [UInt8](repeating: 0, count: 4096)
                 let count = buffer.withUnsafeMutableBytes { Socket.recv(descriptor, into: $0) }

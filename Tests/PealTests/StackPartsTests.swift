@@ -24,7 +24,7 @@ struct StackPartsTests {
             logPath: directory + "/slow.log")
         #expect(slow.isRunning)
         #expect(slow.cpuTimeUs != nil)
-        let end = Clock.monotonicMs + 10_000
+        let end = Clock.monotonicMs + 60_000
         while slow.residentBytes == 0, Clock.monotonicMs < end { usleep(1_000) }
         #expect((slow.residentBytes ?? 0) > 0)
         #expect(slow.stop(deadlineMs: 10_000) == .signalled(SIGTERM))
@@ -39,7 +39,7 @@ struct StackPartsTests {
         let child = try ChildProcess(
             name: "stubborn", program: "/bin/sh",
             arguments: ["-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"], logPath: log)
-        let end = Clock.monotonicMs + 10_000
+        let end = Clock.monotonicMs + 60_000
         while child.logTail() != "ready", Clock.monotonicMs < end { usleep(2_000) }
         #expect(child.stop(deadlineMs: 100) == .signalled(SIGKILL))
     }
@@ -68,7 +68,7 @@ struct StackPartsTests {
         #expect(child.wait(deadlineMs: 10_000))
         #expect(child.ending == .signalled(SIGKILL))
         #expect(kept.isRunning)
-        let end = Clock.monotonicMs + 10_000
+        let end = Clock.monotonicMs + 60_000
         while Files.exists(directory), Clock.monotonicMs < end { usleep(2_000) }
         #expect(!Files.exists(directory))
         kept.kill()

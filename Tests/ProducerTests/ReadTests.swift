@@ -100,7 +100,7 @@ import Testing
                     topic: Int32($0), partition: 0, offset: TopicPartitionOffset.beginning)
             })
         let sink = Values()
-        let end = Clock.monotonicMs + 20_000
+        let end = Clock.monotonicMs + 60_000
         while sink.records.isEmpty, Clock.monotonicMs < end {
             _ = consumer.poll(timeoutMs: 100, maxRecords: 10, into: sink)
         }

@@ -48,7 +48,7 @@ private final class Reader: KafkaRecordSink {
         }
         try consumer.assign(all)
         let reader = Reader(topics)
-        let end = Clock.monotonicMs + 20_000
+        let end = Clock.monotonicMs + 60_000
         while reader.records.count < count, Clock.monotonicMs < end {
             _ = consumer.poll(timeoutMs: 50, maxRecords: 1000, into: reader)
         }

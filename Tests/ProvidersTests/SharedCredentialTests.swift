@@ -12,21 +12,13 @@ import Testing
 @testable import Providers
 
 /// Waits until the condition holds; false when it doesn't within the deadline.
-func waits(_ withinMs: UInt64 = 30_000, _ condition: () -> Bool) -> Bool {
+func waits(_ withinMs: UInt64 = 60_000, _ condition: () -> Bool) -> Bool {
     let deadline = Clock.monotonicMs + withinMs
     while !condition() {
         if Clock.monotonicMs > deadline { return false }
         usleep(5_000)
     }
     return true
-}
-
-/// The options of a Redis that is waited for on a machine with much else to do.
-private func patient(_ endpoint: RedisEndpoint) -> RedisClientOptions {
-    var options = RedisClientOptions(endpoint: endpoint)
-    options.timeoutMs = patienceMs
-    options.connectTimeoutMs = patienceMs
-    return options
 }
 
 private let patienceMs: UInt64 = 20_000
@@ -40,14 +32,14 @@ private struct Pod {
     init(_ redis: RedisEndpoint?, name: String, caFile: String? = nil, isPatient: Bool = true) {
         var options = KeeperOptions()
         options.caFile = caFile
-        options.redis = redis.map(patient)
+        options.redis = redis.map { RedisClientOptions.patient($0) }
         if isPatient { options.redisTimeoutMs = patienceMs }
         options.pod = name
         keeper = CredentialKeeper(options, logger: .silent)
     }
 
     var token: String { String(decoding: bearer.snapshot().authorization, as: UTF8.self) }
-    func has(within ms: UInt64 = 30_000) -> Bool { waits(ms) { !token.isEmpty } }
+    func has(within ms: UInt64 = 60_000) -> Bool { waits(ms) { !token.isEmpty } }
 }
 
 private func makeKey(_ id: String = "ABC123DEFG") throws -> Providers.APNsKey {
@@ -71,7 +63,7 @@ private func makeKey(_ id: String = "ABC123DEFG") throws -> Providers.APNsKey {
     }
 
     private func sharing(_ name: String) -> SharedCredentials {
-        SharedCredentials(patient(redis.endpoint), timeoutMs: patienceMs, pod: name, logger: .silent)
+        SharedCredentials(.patient(redis.endpoint), timeoutMs: patienceMs, pod: name, logger: .silent)
     }
 
     @Test func fivePodsMintOneTokenAmongThem() throws {

@@ -27,7 +27,7 @@ import Testing
         let port = try RedisTLS.freePort()
         let server = try RedisServer(
             settings: tls.settings(port: port) + ["--aclfile", "\(folder)/users.acl"])
-        var options = RedisClientOptions(endpoint: tls.endpoint(port: port))
+        var options = RedisClientOptions.patient(tls.endpoint(port: port))
         options.endpoint.user = "peal-worker"
         options.endpoint.password = "password"
         options.tls = tls.context

@@ -117,7 +117,7 @@ import Testing
         let threads = (0..<50).map { worker in
             WorkerThread.start(name: "cap-\(worker)") {
                 do {
-                    let session = try RedisSession(endpoint, scripts: RegistryScripts.all)
+                    let session = try RedisSession.patient(endpoint, scripts: RegistryScripts.all)
                     defer { session.close() }
                     for number in 0..<20 {
                         let offset = Int64(worker * 20 + number)

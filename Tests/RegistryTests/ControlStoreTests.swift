@@ -15,7 +15,7 @@ import TestSupport
         init() throws {
             server = try PrivateRedisServer()
             try server.start()
-            var options = RedisClientOptions(endpoint: server.endpoint)
+            var options = RedisClientOptions.patient(server.endpoint)
             options.scripts = ControlStore.scripts
             session = try RedisSession(options: options)
             store = ControlStore(session: session)

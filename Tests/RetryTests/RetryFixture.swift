@@ -59,7 +59,7 @@ final class TopicReader: KafkaRecordSink {
     }
 
     /// Reads until the condition holds; false when it doesn't within the deadline.
-    func read(deadlineMs: UInt64 = 30_000, until condition: () -> Bool) -> Bool {
+    func read(deadlineMs: UInt64 = 60_000, until condition: () -> Bool) -> Bool {
         let end = Clock.monotonicMs + deadlineMs
         while !condition() {
             if Clock.monotonicMs > end { return false }
@@ -98,7 +98,7 @@ struct RetryFixture {
         let topics = RetryTier.standard.map { names.retry(tier: $0.name) }
         let producer = try KafkaProducer(
             KafkaConfiguration.producer(brokers: broker.bootstrapServers), topics: topics)
-        try producer.warmUp(timeoutMs: 10_000)
+        try producer.warmUp(timeoutMs: 60_000)
         return producer
     }
 

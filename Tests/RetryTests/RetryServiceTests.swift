@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.serialized) struct RetryServiceTests {
     /// Waits for a condition that other threads bring about.
-    private func eventually(_ deadlineMs: UInt64 = 30_000, _ condition: () -> Bool) -> Bool {
+    private func eventually(_ deadlineMs: UInt64 = 60_000, _ condition: () -> Bool) -> Bool {
         let end = Clock.monotonicMs + deadlineMs
         while !condition() {
             if Clock.monotonicMs > end { return false }

@@ -99,10 +99,10 @@ final class PushClient: ResponseSink {
 
     func failed(tag: UInt64, failure: TransportFailure) { outcomes[tag] = PushOutcome(failure: failure) }
 
-    /// Runs the loop until the condition holds or 20 s have passed.
+    /// Runs the loop until the condition holds or a minute has passed.
     @discardableResult
     func run(until condition: () -> Bool) -> Bool {
-        let end = Clock.monotonicMs + 20_000
+        let end = Clock.monotonicMs + 60_000
         while !condition() {
             if Clock.monotonicMs > end { return false }
             loop.runOnce(maxWaitMs: 20)

@@ -109,7 +109,7 @@ package final class RedisClusterServers {
     }
 
     private func waitUntil(_ ask: () throws -> String, holds: (String) -> Bool) throws {
-        let deadline = Clock.monotonicMs + 30_000
+        let deadline = Clock.monotonicMs + 60_000
         while true {
             let text = try ask()
             if holds(text) { return }

@@ -7,7 +7,27 @@ package typealias RedisServer = PrivateRedisServer
 extension PrivateRedisServer {
     /// A blocking session over the Unix socket.
     package func session(scripts: [RedisScript] = []) throws -> RedisSession {
-        try RedisSession(endpoint, scripts: scripts)
+        try .patient(endpoint, scripts: scripts)
+    }
+}
+
+extension RedisClientOptions {
+    /// With deadlines for a machine that has much else to do: for what a test needs and isn't about.
+    package static func patient(_ endpoint: RedisEndpoint, scripts: [RedisScript] = []) -> RedisClientOptions
+    {
+        var options = RedisClientOptions(endpoint: endpoint)
+        options.timeoutMs = 20_000
+        options.connectTimeoutMs = 20_000
+        options.scripts = scripts
+        return options
+    }
+}
+
+extension RedisSession {
+    /// A blocking session with deadlines for a machine that has much else to do.
+    package static func patient(_ endpoint: RedisEndpoint, scripts: [RedisScript] = []) throws -> RedisSession
+    {
+        try RedisSession(options: .patient(endpoint, scripts: scripts))
     }
 }
 
@@ -51,7 +71,7 @@ package final class RedisRecorder: RedisReplyHandler {
 
 extension EventLoop {
     /// Makes turns until the condition holds; false when it doesn't within the deadline.
-    package func runUntil(withinMs: UInt64 = 10_000, _ condition: () -> Bool) -> Bool {
+    package func runUntil(withinMs: UInt64 = 60_000, _ condition: () -> Bool) -> Bool {
         let deadline = Clock.monotonicMs + withinMs
         while !condition() {
             if Clock.monotonicMs > deadline { return false }

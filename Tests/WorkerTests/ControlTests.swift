@@ -5,6 +5,7 @@ import Redis
 import Registry
 import Foundation
 import SimulatorKit
+import TestSupport
 import Testing
 
 @testable import WorkerKit
@@ -20,7 +21,7 @@ import Testing
         """
 
     private func store(_ rig: Rig) throws -> ControlStore {
-        var options = RedisClientOptions(endpoint: rig.redis.endpoint)
+        var options = RedisClientOptions.patient(rig.redis.endpoint)
         options.scripts = ControlStore.scripts
         return ControlStore(session: try RedisSession(options: options))
     }

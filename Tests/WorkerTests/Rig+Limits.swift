@@ -6,6 +6,7 @@ import Logging
 import Redis
 import Registry
 import SimulatorKit
+import TestSupport
 import Testing
 
 @testable import WorkerKit
@@ -51,6 +52,6 @@ extension Rig {
 extension Rig {
     /// A blocking session with the registry's scripts.
     func openSession() throws -> RedisSession {
-        try RedisSession(redis.endpoint, scripts: RegistryScripts.all)
+        try .patient(redis.endpoint, scripts: RegistryScripts.all)
     }
 }

@@ -9,6 +9,7 @@ import Redis
 import Registry
 import RetryKit
 import SimulatorKit
+import TestSupport
 import Testing
 
 @testable import WorkerKit
@@ -65,8 +66,8 @@ final class Rig {
         var producing = KafkaConfiguration.producer(brokers: broker.bootstrapServers)
         producing.tuneForEmbeddedBroker()
         producer = try KafkaProducer(producing, topics: topics.map(\.name))
-        try producer.warmUp(timeoutMs: 10_000)
-        session = try RedisSession(options: RedisClientOptions(endpoint: redis.endpoint))
+        try producer.warmUp(timeoutMs: 60_000)
+        session = try RedisSession.patient(redis.endpoint)
         try startRetry()
         if startsWorker { try startWorker() }
     }
