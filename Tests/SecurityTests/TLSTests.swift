@@ -172,6 +172,18 @@ private func makeServer(_ hosts: [String]) throws -> (caFile: String, context: T
         try wire.handshake()
         #expect(wire.server.peerName == "com.example.shop")
 
+        // The same as text.
+        let identity = ClientIdentity(
+            certificatePEM: try String(contentsOfFile: client.certificate, encoding: .utf8),
+            keyPEM: try String(contentsOfFile: client.key, encoding: .utf8))
+        let uploaded = Wire(
+            client: try TLSConnection(
+                client: try TLSContext.client(TLSClientOptions(caFile: caFile, identity: identity)),
+                serverName: "localhost"),
+            server: try TLSConnection(server: strict))
+        try uploaded.handshake()
+        #expect(uploaded.server.peerName == "com.example.shop")
+
         let without = try TLSContext.client(TLSClientOptions(caFile: caFile))
         let bare = Wire(
             client: try TLSConnection(client: without, serverName: "localhost"),

@@ -11,7 +11,7 @@ final class KeyHandle: Sendable {
     /// Reads a private key in PEM.
     convenience init(privatePEM: String) throws(SecurityFailure) {
         let bio = try MemoryBIO(text: privatePEM)
-        guard let key = unsafe PEM_read_bio_PrivateKey(bio.raw, nil, nil, nil) else {
+        guard let key = unsafe PEM_read_bio_PrivateKey(bio.raw, nil, peal_no_passphrase, nil) else {
             throw SecurityFailure.openSSL(
                 .badKey,
                 "the text is not a private key in PEM; it must begin with -----BEGIN PRIVATE KEY-----")
@@ -22,14 +22,20 @@ final class KeyHandle: Sendable {
     /// Reads a public key in PEM.
     convenience init(publicPEM: String) throws(SecurityFailure) {
         let bio = try MemoryBIO(text: publicPEM)
-        guard let key = unsafe PEM_read_bio_PUBKEY(bio.raw, nil, nil, nil) else {
+        guard let key = unsafe PEM_read_bio_PUBKEY(bio.raw, nil, peal_no_passphrase, nil) else {
             throw SecurityFailure.openSSL(.badKey, "the text is not a public key in PEM")
         }
         unsafe self.init(takingOwnershipOf: key)
     }
 
+    /// Whether it is an EC key on P-256, and not on another curve of that size.
     var isP256: Bool {
-        unsafe EVP_PKEY_get_base_id(raw) == EVP_PKEY_EC && EVP_PKEY_get_bits(raw) == 256
+        guard unsafe EVP_PKEY_get_base_id(raw) == EVP_PKEY_EC else { return false }
+        var name = [CChar](repeating: 0, count: 64)
+        var count = 0
+        guard unsafe EVP_PKEY_get_group_name(raw, &name, name.count, &count) == 1 else { return false }
+        let text = String(decoding: name.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return text == "prime256v1"
     }
     var isRSA: Bool { unsafe EVP_PKEY_get_base_id(raw) == EVP_PKEY_RSA }
 

@@ -60,7 +60,7 @@ package enum JWT {
             signingInput: Array(pieces[0]) + [UInt8(ascii: ".")] + Array(pieces[1]))
     }
 
-    private static func signingInput(header: String, claims: String) -> String {
+    static func signingInput(header: String, claims: String) -> String {
         Base64.encodeURL(Array(header.utf8)) + "." + Base64.encodeURL(Array(claims.utf8))
     }
 

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Core
 
 /// Seals short texts with AES-256-GCM (NIST SP 800-38D) so that only holders of the same private key read
 /// them.
@@ -6,7 +7,7 @@ internal import COpenSSL
 /// The key is derived from the private key by HKDF with SHA-256 (RFC 5869); the private key can't be computed
 /// back from it.
 /// - Threading: immutable; any.
-package struct SealingKey: Sendable {
+package struct SealingKey: Sendable, Secretive {
     private static let nonceBytes = 12
     private static let tagBytes = 16
     private let key: [UInt8]
@@ -20,6 +21,9 @@ package struct SealingKey: Sendable {
     package init(_ privateKey: RS256PrivateKey, purpose: String) throws(SecurityFailure) {
         key = Self.derive(Array(try privateKey.pem().utf8), purpose)
     }
+
+    /// Derives from 32 random bytes; `purpose` keeps keys for different uses apart.
+    init(master: [UInt8], purpose: String) { key = Self.derive(master, purpose) }
 
     /// One block of HKDF: extract with a salt of zeros, then expand.
     static func derive(_ material: [UInt8], _ purpose: String) -> [UInt8] {

@@ -77,6 +77,9 @@ package struct RS256PrivateKey: Sendable {
 
     private init(handle: KeyHandle) { self.handle = handle }
 
+    /// Its size.
+    package var bits: Int { handle.bits }
+
     /// Makes a new key of 2,048 bits.
     package static func generate() throws(SecurityFailure) -> RS256PrivateKey {
         guard let key = unsafe peal_generate_rsa(2048) else {

@@ -10,18 +10,21 @@ package struct TLSClientOptions: Sendable {
     package var certificateFile: String?
     /// A PEM file with the client certificate's key.
     package var keyFile: String?
+    /// The client's certificate chain and key as text instead of files; they are never logged.
+    package var identity: ClientIdentity?
     /// Protocols offered by ALPN (RFC 7301).
     package var applicationProtocols = ["h2"]
 
     package init(
         caFile: String? = nil, verifiesPeer: Bool = true, certificateFile: String? = nil,
-        keyFile: String? = nil,
+        keyFile: String? = nil, identity: ClientIdentity? = nil,
         applicationProtocols: [String] = ["h2"]
     ) {
         self.caFile = caFile
         self.verifiesPeer = verifiesPeer
         self.certificateFile = certificateFile
         self.keyFile = keyFile
+        self.identity = identity
         self.applicationProtocols = applicationProtocols
     }
 }
@@ -77,6 +80,7 @@ package final class TLSContext: Sendable {
                     .badKey, "the key in \(keyFile) is not that of the certificate in \(file)")
             }
         }
+        if let identity = options.identity { try context.use(identity) }
         let wire = context.protocols.wire
         if !wire.isEmpty, unsafe SSL_CTX_set_alpn_protos(context.raw, wire, UInt32(wire.count)) != 0 {
             throw SecurityFailure(.configuration, "the list of application protocols is too long")

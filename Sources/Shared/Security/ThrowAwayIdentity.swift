@@ -81,7 +81,7 @@ final class CertificateHandle {
     /// Reads one certificate in PEM.
     convenience init(pem: String) throws(SecurityFailure) {
         let bio = try MemoryBIO(text: pem)
-        guard let x509 = unsafe PEM_read_bio_X509(bio.raw, nil, nil, nil) else {
+        guard let x509 = unsafe PEM_read_bio_X509(bio.raw, nil, peal_no_passphrase, nil) else {
             throw SecurityFailure.openSSL(.badCertificate, "the text is not a certificate in PEM")
         }
         unsafe self.init(takingOwnershipOf: x509)

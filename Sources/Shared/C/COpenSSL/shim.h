@@ -26,6 +26,12 @@ static inline long peal_ssl_ctx_modes(SSL_CTX *ctx) {
 static inline long peal_ssl_ctx_cache_off(SSL_CTX *ctx) { return SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF); }
 static inline long peal_ssl_ctx_read_ahead(SSL_CTX *ctx) { return SSL_CTX_set_read_ahead(ctx, 1); }
 static inline long peal_ssl_set_host(SSL *ssl, const char *name) { return SSL_set_tlsext_host_name(ssl, (char *)name); }
+static inline long peal_ssl_ctx_add_chain(SSL_CTX *ctx, X509 *x509) { return SSL_CTX_add1_chain_cert(ctx, x509); }
+/* Without a callback OpenSSL asks for the passphrase of an encrypted PEM on the terminal, and waits. */
+static inline int peal_no_passphrase(char *out, int size, int writing, void *user) {
+    (void)out, (void)size, (void)writing, (void)user;
+    return -1;
+}
 static inline void peal_bio_retry_read(BIO *bio) { BIO_clear_retry_flags(bio); BIO_set_retry_read(bio); }
 static inline void peal_bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
 static inline EVP_PKEY *peal_generate_p256(void) { return EVP_EC_gen("P-256"); }
