@@ -100,7 +100,7 @@ let package = Package(
             "Providers",
             [
                 "Core", "Decisions", "Jobs", "Rendering", "EventLoop", "Security", "HTTP2", "HTTPClient",
-                "Redis", "Logging", "Configuration",
+                "Redis", "Logging", "Configuration", "Registry",
             ]),
 
         shared(
@@ -165,7 +165,9 @@ let package = Package(
         tests("HTTP2Tests", ["HTTP2", "Security", "EventLoop", "Core", "TestSupport"]),
         tests("KafkaTests", ["Kafka", "EventLoop", "Core", "TestSupport"]),
         tests("RedisTests", ["Redis", "EventLoop", "Security", "Core", "TestSupport"]),
-        tests("RegistryTests", ["Registry", "Decisions", "Redis", "EventLoop", "Core", "TestSupport"]),
+        tests(
+            "RegistryTests",
+            ["Registry", "Decisions", "Redis", "Security", "EventLoop", "Core", "TestSupport"]),
         tests(
             "HTTPClientTests",
             ["HTTPClient", "HTTPServer", "Security", "EventLoop", "Core", "TestSupport"]),
@@ -179,7 +181,8 @@ let package = Package(
             "ProvidersTests",
             [
                 "Providers", "Configuration", "Decisions", "Rendering", "Jobs", "HTTP2", "HTTPServer",
-                "Security", "Redis", "EventLoop", "Core", "Logging", "SimulatorKit", "TestSupport",
+                "Security", "Redis", "Registry", "EventLoop", "Core", "Logging", "SimulatorKit",
+                "TestSupport",
             ]),
         tests(
             "SimulatorTests",

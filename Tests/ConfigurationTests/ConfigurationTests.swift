@@ -35,7 +35,7 @@ func problems(_ text: String, _ environment: [String: String] = [:]) -> [String]
         var settings = try Configuration.load(path: path, environment: [:])
         #expect(settings.warnings == [])
         #expect(settings.apps.map(\.name) == ["playground", "shop"])
-        #expect(settings.files.count == 5)
+        #expect(settings.files.count == 6)
         let shop = try #require(settings.app("shop"))
         #expect(shop.title == "Example Shop")
         #expect(shop.profile == .creator)
@@ -46,6 +46,8 @@ func problems(_ text: String, _ environment: [String: String] = [:]) -> [String]
         #expect(
             shop.apnsSandbox?.keyFile?.hasSuffix("/deploy/examples/secrets/AuthKey_XYZ9876543.p8") == true)
         #expect(shop.fcm?.projectID == "example-shop")
+        #expect(
+            shop.users?.subjectClaim == "user_id" && shop.users?.audiences == ["https://push.example.com"])
         #expect(shop.webPush?.subject == "mailto:push@example.com")
         #expect(
             shop.renderSettings

@@ -1,7 +1,7 @@
+import GatewayKit
 import Glibc
-import ProducerKit
 
 @main
 struct ProducerMain {
-    static func main() { exit(ProducerCommand.main(version: "0.1.0")) }
+    static func main() { exit(ProducerProgram.main(version: "0.1.0")) }
 }

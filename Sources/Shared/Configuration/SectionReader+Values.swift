@@ -20,6 +20,15 @@ extension SectionReader {
     /// A file's path, made absolute or relative to the working directory.
     func file(_ key: String) -> String? {
         guard let found = find(key), !found.text.isEmpty else { return nil }
+        return path(found, key)
+    }
+
+    /// A list of files' paths.
+    func files(_ key: String) -> [String] {
+        (findList(key) ?? []).filter { !$0.text.isEmpty }.map { path($0, key) }
+    }
+
+    private func path(_ found: Found, _ key: String) -> String {
         // A path from the environment is relative to where the process was started, one from the file to the
         // file.
         let isFromFile = found.place != variableName(key)

@@ -55,6 +55,9 @@ extension Settings {
         package var apnsSandbox: APNsCredential?
         package var fcm: FCMCredential?
         package var webPush: WebPushCredential?
+        package var credentialSource = CredentialSource.auto
+        /// nil when the app's users show no tokens.
+        package var users: Users?
         /// What happens to a payload that is too large.
         package var oversize = OversizePolicy.reject
         package var outcomes = Outcomes.all
@@ -94,9 +97,10 @@ extension Settings {
                 androidChannel: androidChannel)
         }
 
-        /// Whether pushes are printed instead of sent.
+        /// Whether pushes are printed instead of sent, as far as the configuration alone says: an app without
+        /// credential files may get one by upload (``Settings/takesUploads(_:)``).
         package var isLogOnly: Bool {
-            delivery == .log || (apnsProduction == nil && apnsSandbox == nil && fcm == nil && webPush == nil)
+            delivery == .log || (credentialSource == .auto && !hasCredentialFiles)
         }
 
         /// Reads an app; nil when its name can't be one.
@@ -130,6 +134,9 @@ extension Settings {
             readAPNs(section.section("apns"))
             readFCM(section.section("fcm"))
             readWebPush(section.section("web_push"))
+            credentialSource = section.choice("credentials", credentialSource)
+            checkSource(section)
+            users = Users(section.section("users"))
             readLimits(section)
             section.finish()
         }

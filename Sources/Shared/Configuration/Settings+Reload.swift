@@ -9,6 +9,10 @@ extension Settings {
             merged.apps[index].apnsSandbox = app.apnsSandbox
             merged.apps[index].fcm = app.fcm
         }
+        // Another master key takes effect at once; having one at all decides how apps are set up.
+        if credentials.masterKeyFile != nil, fresh.credentials.masterKeyFile != nil {
+            merged.credentials = fresh.credentials
+        }
         merged.files = fresh.files
         return merged
     }
@@ -26,6 +30,8 @@ extension Settings {
         note("gateway", gateway != fresh.gateway)
         note("providers", providers != fresh.providers)
         note("log", log != fresh.log)
+        note(
+            "credentials", (credentials.masterKeyFile == nil) != (fresh.credentials.masterKeyFile == nil))
         let merged = adoptingCredentials(of: fresh)
         for app in merged.apps {
             guard let other = fresh.app(app.name) else {

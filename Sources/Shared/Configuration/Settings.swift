@@ -11,6 +11,7 @@ package struct Settings: Equatable, Sendable {
     package var gateway = Gateway()
     package var providers = Providers()
     package var log = Log()
+    package var credentials = Credentials()
     /// By name, sorted.
     package var apps: [App] = []
     /// The file that was read, and the files that it names.
@@ -34,9 +35,16 @@ package struct Settings: Equatable, Sendable {
         gateway = Gateway(root.section("gateway"))
         providers = Providers(root.section("providers"))
         log = Log(root.section("log"))
+        credentials = Credentials(root.section("credentials"))
         let section = root.section("apps")
         apps = section.namedSections().compactMap { App(name: $0.name, $0.section) }.sorted {
             $0.name < $1.name
+        }
+        for app in apps where app.credentialSource == .uploaded && credentials.masterKeyFile == nil {
+            section.context.report(
+                .missing, at: section.place,
+                "credentials.master_key_file is missing; apps.\(app.name).credentials is 'uploaded', and "
+                    + "what is uploaded is sealed with it")
         }
         section.finish()
         root.finish()
@@ -51,12 +59,13 @@ package struct Settings: Equatable, Sendable {
         ] {
             list.append(endpoint.caFile)
         }
+        list += [credentials.masterKeyFile] + credentials.formerKeyFiles
         list += [providers.apnsProxy?.credentialsFile, providers.fcmProxy?.credentialsFile]
         for app in apps {
             for credential in [app.apnsProduction, app.apnsSandbox] {
                 list += [credential?.keyFile, credential?.certificateFile, credential?.certificateKeyFile]
             }
-            list += [app.fcm?.serviceAccountFile, app.webPush?.keyFile]
+            list += [app.fcm?.serviceAccountFile, app.webPush?.keyFile] + (app.users?.files ?? [])
         }
         return Set(list.compactMap { $0 }).sorted()
     }

@@ -31,7 +31,7 @@ package struct Bulkhead: Equatable, Sendable {
     package static let windowsMax = 8
 
     /// How many may be open; `Int.max` for no bound.
-    package let limit: Int
+    package private(set) var limit: Int
     /// Those that are here at all, waiting ones included.
     package private(set) var present = 0
     /// Those that were started: being prepared, or at the provider.
@@ -45,6 +45,9 @@ package struct Bulkhead: Equatable, Sendable {
     private var windowStartMs: Int64 = .min
 
     package init(limit: Int) { self.limit = max(1, limit) }
+
+    /// Puts another bound in force; what is open above it ends by itself.
+    package mutating func bound(to limit: Int) { self.limit = max(1, limit) }
 
     /// The bound for one of several: a share of all, at least 16; none when it is alone or may have all.
     package static func limit(of all: Int, share: Double, isAlone: Bool) -> Int {

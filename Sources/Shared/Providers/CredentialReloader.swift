@@ -18,6 +18,8 @@ package struct ReloadStatus: Sendable {
     /// Why the last reload was refused; empty when it was not.
     package var failure = ""
     package var certificates: [Certificate] = []
+    /// What is wrong with uploaded credentials.
+    package var uploads: [String] = []
 
     package init() {}
 
@@ -25,6 +27,7 @@ package struct ReloadStatus: Sendable {
     package func complaints(nowMs: Int64) -> [String] {
         var list: [String] = []
         if !failure.isEmpty { list.append("the last reload was refused: \(failure)") }
+        list += uploads
         for certificate in certificates {
             let left = certificate.expiryMs - nowMs
             let stage = ExpiryWatch.Stage(leftMs: left)
@@ -57,13 +60,17 @@ package final class CredentialReloader: Sendable {
         let status = Locked(ReloadStatus())
     }
 
-    /// Starts watching the files that `settings` name. `reread` reads the configuration anew; `everyMs` is
-    /// the time between two looks at the files.
+    /// Starts watching the files that `settings` name, and what is uploaded, which it takes over from the
+    /// caller's thread. `reread` reads the configuration anew; `everyMs` is the time between two looks at the
+    /// files.
     package init(
         _ settings: Settings, directory: LiveDirectory, keeper: CredentialKeeper, everyMs: Int = 5_000,
+        uploads: sending UploadedCredentials? = nil,
         reread: @escaping @Sendable () -> Result<Settings, ConfigurationFailure>, logger: Logger
     ) {
         let shared = self.shared
+        let everyMs = uploads == nil ? everyMs : min(everyMs, UploadedCredentials.everyMs)
+        let uploads = HandOver(uploads)
         thread = WorkerThread.start(name: "reload") {
             guard let loop = try? EventLoop() else {
                 logger.error(
@@ -73,7 +80,8 @@ package final class CredentialReloader: Sendable {
             }
             shared.waker.withLock { $0 = loop.waker }
             let body = ReloadLoop(
-                settings, directory: directory, keeper: keeper, reread: reread, logger: logger)
+                settings, directory: directory, keeper: keeper, uploads: uploads.value, reread: reread,
+                logger: logger)
             while !shared.isStopping.withLock({ $0 }) {
                 let isAsked = shared.isAsked.withLock { (value: inout Bool) in
                     defer { value = false }
@@ -104,10 +112,19 @@ package final class CredentialReloader: Sendable {
     }
 }
 
+/// Carries a value to the thread that owns it from then on.
+private struct HandOver<Value>: @unchecked Sendable {
+    // The sender has given the value away, so there is never more than one user.
+    let value: Value
+    init(_ value: Value) { self.value = value }
+}
+
 /// The reloader's state on its own thread.
 private final class ReloadLoop {
     private let directory: LiveDirectory
     private let keeper: CredentialKeeper
+    private let uploads: UploadedCredentials?
+    private var told: Set<String> = []
     private let reread: @Sendable () -> Result<Settings, ConfigurationFailure>
     private let logger: Logger
     private var settings: Settings
@@ -118,8 +135,10 @@ private final class ReloadLoop {
 
     init(
         _ settings: Settings, directory: LiveDirectory, keeper: CredentialKeeper,
+        uploads: UploadedCredentials?,
         reread: @escaping @Sendable () -> Result<Settings, ConfigurationFailure>, logger: Logger
     ) {
+        self.uploads = uploads
         self.settings = settings
         self.directory = directory
         self.keeper = keeper
@@ -132,12 +151,14 @@ private final class ReloadLoop {
 
     func pass(isAsked: Bool) {
         let now = watched.map { FileStamp(path: $0) }
-        if isAsked || now != stamps {
+        let hasUploads = uploads?.poll() ?? false
+        if isAsked || now != stamps || hasUploads {
             stamps = now
             attempt(isAsked: isAsked)
         }
         dropReplaced()
         watchCertificates()
+        status.uploads = (uploads?.complaints ?? []) + told.sorted()
     }
 
     private func attempt(isAsked: Bool) {
@@ -146,7 +167,8 @@ private final class ReloadLoop {
             watch(fresh.files)
             let before = stamps
             let merged = settings.adoptingCredentials(of: fresh)
-            var builder = DirectoryBuilder(merged, keeper: nil)
+            if let uploads, uploads.adopt(merged) { _ = uploads.poll() }
+            var builder = DirectoryBuilder(merged, keeper: nil, uploads: uploads?.known ?? [:])
             let rotation = try directory.snapshot().rotated(
                 to: try builder.build(), overlapUntilMs: Clock.wallMs + CredentialReloader.overlapMs)
             guard before == watched.map({ FileStamp(path: $0) }) else {
@@ -160,6 +182,7 @@ private final class ReloadLoop {
             }
             status.failure = ""
             settings = merged
+            tell(builder.complaints)
             guard rotation.isChange else {
                 if isAsked { logger.notice("credentials.unchanged", "Reloaded: no credential has changed.") }
                 return
@@ -172,6 +195,13 @@ private final class ReloadLoop {
                 "credentials.not_reloaded",
                 "The changed credentials can't be used, so the old ones stay in use: \(error)")
         }
+    }
+
+    private func tell(_ complaints: [String]) {
+        for sentence in complaints where !told.contains(sentence) {
+            logger.error("uploads.unusable", "\(sentence)")
+        }
+        told = Set(complaints)
     }
 
     private func putInForce(_ rotation: DirectoryRotation, _ builder: DirectoryBuilder) {
@@ -204,8 +234,8 @@ private final class ReloadLoop {
     /// the place was accepted or has had its time.
     private func dropReplaced() {
         let now = directory.snapshot()
-        guard now.routes.contains(where: { $0.predecessor >= 0 }) else { return }
         var needed = now.routesInUse
+        guard needed.count < now.routes.count else { return }
         for (index, route) in now.routes.enumerated().reversed() {
             let isOver = directory.isProven(Int32(index)) || Clock.wallMs >= route.overlapUntilMs
             if needed.contains(Int32(index)), route.predecessor >= 0, !isOver {

@@ -4,6 +4,7 @@ internal import Decisions
 internal import EventLoop
 package import HTTP2
 internal import Jobs
+internal import Registry
 internal import Rendering
 internal import Security
 
@@ -12,22 +13,30 @@ internal import Security
 ///
 /// Apps that share a credential share its route, and with it the connections and the provider token.
 package struct DirectoryBuilder {
-    private let settings: Settings
+    let settings: Settings
     private let keeper: CredentialKeeper?
+    /// By app: what was uploaded for it.
+    private let uploads: [String: AppUploads]
+    /// Why uploaded credentials aren't used; they hold up nothing but their own app.
+    package internal(set) var complaints: [String] = []
     private var routes: [RouteDefinition] = []
     private var quotas: [QuotaDefinition] = []
     /// By FCM route: its project.
     private var projects: [Int: String] = [:]
     private var byName: [String: Int] = [:]
+    /// By fingerprint.
     private var bearers: [String: Bearer] = [:]
     private var contexts: [String: TLSContext] = [:]
     /// What the keeper is to do for each bearer.
     private var works: [ObjectIdentifier: CredentialKeeper.Work] = [:]
 
     /// With a keeper the credentials come alive; without one the configuration is only checked.
-    package init(_ settings: Settings, keeper: CredentialKeeper?) {
+    package init(
+        _ settings: Settings, keeper: CredentialKeeper?, uploads: [String: AppUploads] = [:]
+    ) {
         self.settings = settings
         self.keeper = keeper
+        self.uploads = uploads
     }
 
     /// Builds the directory.
@@ -51,7 +60,14 @@ package struct DirectoryBuilder {
     private mutating func entry(_ app: Settings.App) throws(CredentialFailure) -> AppEntry {
         let providers = settings.providers
         var traits = AppTraits()
-        if app.delivery == .real {
+        var render = app.renderSettings
+        traits.usesLog = app.isLogOnly
+        if settings.takesUploads(app) {
+            let uploads = self.uploads[app.name] ?? .unknown
+            // While nobody knows whether there is a credential, printing would lose pushes: they wait.
+            traits.usesLog = app.isLogOnly && uploads.isSurelyNone
+            addUploads(uploads.credentials, app, &traits, &render)
+        } else if app.delivery == .real {
             if let credential = app.apnsProduction {
                 traits.apnsProduction = Int32(
                     try apns(app, credential, .production, providers.apnsProduction))
@@ -69,10 +85,9 @@ package struct DirectoryBuilder {
             }
         traits.unreadDefault = Int32(clamping: app.unreadDefault)
         traits.sendsBadge = app.badge
-        traits.usesLog = app.isLogOnly
         addLimits(app, &traits)
         return AppEntry(
-            name: app.name, render: app.renderSettings, traits: traits, caps: app.caps.map(CapRule.init))
+            name: app.name, render: render, traits: traits, caps: app.caps.map(CapRule.init))
     }
 
     // MARK: Limits
@@ -113,14 +128,10 @@ package struct DirectoryBuilder {
             let identity = "\(credential.teamID)/\(credential.keyID)"
             let name = "apns/\(environment.word)/\(identity)"
             if let known = byName[name] { return known }
-            let key = try APNsKey(path: path, keyID: credential.keyID, teamID: credential.teamID)
-            // One token serves both environments when the key does; the keeper mints it once.
-            let fingerprint = try Self.digest([identity], files: [path])
-            let bearer = bearers[identity] ?? Bearer(name: "apns \(identity)", fingerprint: fingerprint)
-            if bearers[identity] == nil {
-                bearers[identity] = bearer
-                keep(bearer, .apns(bearer, key))
-            }
+            let pem = try Self.read(path)
+            let key = try APNsKey(
+                pem: pem, source: path, keyID: credential.keyID, teamID: credential.teamID)
+            let bearer = bearer(key, pem: pem, name: "apns \(identity)")
             return try add(name, .apns, environment, endpoint, settings.providers.apnsPool, bearer: bearer)
         }
         guard let file = credential.certificateFile else {
@@ -132,12 +143,25 @@ package struct DirectoryBuilder {
             key: credential.certificateKeyFile)
     }
 
+    /// The provider token of a key. One token serves both environments, and every app that has the same key,
+    /// so that the keeper mints it once.
+    mutating func bearer(_ key: APNsKey, pem: String, name: String) -> Bearer {
+        let fingerprint = Self.digest(["\(key.teamID)/\(key.keyID)"], contents: [pem])
+        if let known = bearers[fingerprint] { return known }
+        let bearer = Bearer(name: name, fingerprint: fingerprint)
+        bearers[fingerprint] = bearer
+        keep(bearer, .apns(bearer, key))
+        return bearer
+    }
+
     // MARK: FCM
 
     private mutating func fcm(
         _ app: Settings.App, _ credential: Settings.App.FCMCredential
     ) throws(CredentialFailure) -> Int {
-        let account = try ServiceAccount(path: credential.serviceAccountFile)
+        let file = credential.serviceAccountFile
+        let json = try Self.read(file)
+        let account = try ServiceAccount(json: json, source: file)
         let project = credential.projectID ?? account.projectID
         guard project.utf8.allSatisfy({ $0.isProjectCharacter }) else {
             throw CredentialFailure("the project id of app \(app.name) has characters that no project id has")
@@ -148,10 +172,17 @@ package struct DirectoryBuilder {
         let standard = Settings.Endpoint(host: "oauth2.googleapis.com", path: "/token")
         // A token endpoint of one's own replaces the one in the account's file, which may only name Google's.
         let uri = token == standard ? nil : "https://\(token.authority)\(token.path)"
+        return try addFCM(account, json: json, project: project, name: name, tokenURI: uri)
+    }
+
+    /// Adds the route of a service account.
+    mutating func addFCM(
+        _ account: ServiceAccount, json: String, project: String, name: String, tokenURI: String?
+    ) throws(CredentialFailure) -> Int {
         let bearer = Bearer(
             name: "fcm \(project)",
-            fingerprint: try Self.digest([project, uri ?? ""], files: [credential.serviceAccountFile]))
-        keep(bearer, .google(bearer, account, tokenURI: uri))
+            fingerprint: Self.digest([project, tokenURI ?? ""], contents: [json]))
+        keep(bearer, .google(bearer, account, tokenURI: tokenURI))
         let route = try add(
             name, .fcm, .production, settings.providers.fcm, settings.providers.fcmPool, bearer: bearer,
             path: Array("/v1/projects/\(project)/messages:send".utf8))
@@ -161,10 +192,12 @@ package struct DirectoryBuilder {
 
     // MARK: Routes
 
-    private mutating func add(
+    /// `certificate` and `key` are files, `identity` the same as text; `words` make the route another one
+    /// when they change.
+    mutating func add(
         _ name: String, _ provider: Provider, _ environment: PushEnvironment, _ endpoint: Settings.Endpoint,
         _ pool: Settings.Pool, bearer: Bearer? = nil, certificate: String? = nil, key: String? = nil,
-        path: [UInt8] = []
+        identity: ClientIdentity? = nil, words: [String] = [], path: [UInt8] = []
     ) throws(CredentialFailure) -> Int {
         let proxy = try Self.proxy(
             provider == .apns ? settings.providers.apnsProxy : settings.providers.fcmProxy)
@@ -176,11 +209,11 @@ package struct DirectoryBuilder {
             endpoint: HTTP2Endpoint(
                 host: endpoint.host, port: UInt16(clamping: endpoint.port), serverName: endpoint.host,
                 proxy: proxy),
-            tls: try context(endpoint, certificate, key), limits: limits,
+            tls: try context(endpoint, certificate, key, identity), limits: limits,
             sideLimits: Self.sideLimits(limits, pool), bearer: bearer, path: path,
             requestTimeoutMs: UInt64(clamping: pool.requestTimeoutMs))
         definition.fingerprint = try Self.digest(
-            [name, bearer?.fingerprint ?? ""],
+            [name, bearer?.fingerprint ?? ""] + words,
             files: [endpoint.caFile, certificate, key].compactMap { $0 })
         if let certificate { definition.certificateExpiryMs = try Self.expiryMs(certificate) }
         routes.append(definition)
@@ -188,14 +221,23 @@ package struct DirectoryBuilder {
         return routes.count - 1
     }
 
+    /// Notes when a route's certificate expires.
+    mutating func expires(_ route: Int, _ expiryMs: Int64?) { routes[route].certificateExpiryMs = expiryMs }
+
     /// A digest of words and of the contents of files.
     private static func digest(_ words: [String], files: [String]) throws(CredentialFailure) -> String {
+        var contents: [String] = []
+        for file in files { contents.append(try read(file)) }
+        return digest(words, contents: contents)
+    }
+
+    private static func digest(_ words: [String], contents: [String]) -> String {
         var text = words.joined(separator: "\n")
-        for file in files { text += "\n" + Hex.encode(SHA256.hash(text: try read(file))) }
+        for content in contents { text += "\n" + Hex.encode(SHA256.hash(text: content)) }
         return Hex.encode(SHA256.hash(text: text))
     }
 
-    private static func read(_ path: String) throws(CredentialFailure) -> String {
+    static func read(_ path: String) throws(CredentialFailure) -> String {
         do throws(SystemFailure) {
             return try Files.readText(path: path, maxBytes: 4 << 20)
         } catch {
@@ -258,15 +300,17 @@ package struct DirectoryBuilder {
     }
 
     private mutating func context(
-        _ endpoint: Settings.Endpoint, _ certificate: String?, _ key: String?
+        _ endpoint: Settings.Endpoint, _ certificate: String?, _ key: String?, _ own: ClientIdentity?
     ) throws(CredentialFailure) -> TLSContext {
-        let identity = "\(endpoint.caFile ?? "")|\(endpoint.verify)|\(certificate ?? "")|\(key ?? "")"
+        let digest = own.map { Self.digest([], contents: [$0.certificatePEM, $0.keyPEM]) } ?? ""
+        let identity =
+            "\(endpoint.caFile ?? "")|\(endpoint.verify)|\(certificate ?? "")|\(key ?? "")|\(digest)"
         if let known = contexts[identity] { return known }
         do throws(SecurityFailure) {
             let made = try TLSContext.client(
                 TLSClientOptions(
                     caFile: endpoint.caFile, verifiesPeer: endpoint.verify, certificateFile: certificate,
-                    keyFile: key))
+                    keyFile: key, identity: own))
             contexts[identity] = made
             return made
         } catch {
@@ -291,7 +335,7 @@ extension CapRule {
 
 extension UInt8 {
     /// Whether it may stand in a project id: it goes into the request path.
-    fileprivate var isProjectCharacter: Bool {
+    var isProjectCharacter: Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),

@@ -54,6 +54,7 @@ extension ProviderDirectory {
             list.append(new)
         }
         var entries = apps
+        var limits = quotas
         for index in apps.indices {
             guard let at = fresh.index(of: apps[index].name) else { continue }
             var traits = apps[index].traits
@@ -61,21 +62,38 @@ extension ProviderDirectory {
             traits.apnsProduction = Self.place(other.apnsProduction, places)
             traits.apnsSandbox = Self.place(other.apnsSandbox, places)
             traits.fcm = Self.place(other.fcm, places)
+            traits.usesLog = other.usesLog
+            traits.apnsQuota = Self.place(of: other.apnsQuota, in: fresh.quotas, &limits)
+            traits.fcmQuota = Self.place(of: other.fcmQuota, in: fresh.quotas, &limits)
             Self.succeed(apps[index].traits, traits, added, overlapUntilMs, &list)
+            // The topic may come with an uploaded credential.
             entries[index] = AppEntry(
-                name: apps[index].name, render: apps[index].render, traits: traits, caps: apps[index].caps)
+                name: apps[index].name, render: fresh.apps[at].render, traits: traits,
+                caps: apps[index].caps)
         }
         let isChange = zip(apps, entries).contains { old, new in
             old.traits.apnsProduction != new.traits.apnsProduction
                 || old.traits.apnsSandbox != new.traits.apnsSandbox || old.traits.fcm != new.traits.fcm
+                || old.traits.usesLog != new.traits.usesLog
         }
         return DirectoryRotation(
-            directory: ProviderDirectory(apps: entries, routes: list, quotas: quotas), added: added,
+            directory: ProviderDirectory(apps: entries, routes: list, quotas: limits), added: added,
             isChange: isChange)
     }
 
     private static func place(_ route: Int32, _ places: [Int32]) -> Int32 {
         route >= 0 ? places[Int(route)] : -1
+    }
+
+    /// A quota's place in a list that only grows, so that shards keep what they have leased.
+    private static func place(
+        of quota: Int32, in quotas: [QuotaDefinition], _ list: inout [QuotaDefinition]
+    ) -> Int32 {
+        guard quota >= 0 else { return -1 }
+        let wanted = quotas[Int(quota)]
+        if let known = list.firstIndex(of: wanted) { return Int32(known) }
+        list.append(wanted)
+        return Int32(list.count - 1)
     }
 
     /// Notes for each new route whose place it took.

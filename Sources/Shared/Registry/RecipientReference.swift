@@ -158,6 +158,9 @@ package enum RegistryKeys {
     /// `peal:cred:<kind>:<id>`, a provider token that all pods share.
     package static func credential(kind: String, id: String) -> String { "peal:cred:\(kind):\(id)" }
 
+    /// `peal:keys:{app}`, the credentials that were uploaded for an app.
+    package static func uploads(app: String) -> String { "peal:keys:{\(app)}" }
+
     /// `peal:sub:{app}:<topic>:<shard>`, one part of a topic's subscribers.
     package static func subscribers(app: String, topic: String, shard: Int) -> String {
         "peal:sub:{\(app)}:\(topic):\(shard)"

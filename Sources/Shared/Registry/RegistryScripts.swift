@@ -6,7 +6,7 @@ package enum RegistryScripts {
     package static let all = [
         admit, setUnread, addUnread, read, settleDedup, claimID, settleID, putDevice, removeDevice,
         releaseOwner, claimHop, takeTokens, slowQuota, tickTimeSeries,
-        correctEnvironment,
+        correctEnvironment, CredentialStore.changeScript,
     ]
 
     /// At most one call a job: claims the dedup key, counts the job once, charges the frequency cap.

@@ -37,6 +37,8 @@ struct ShardBulkheads {
     var urgentLines: [JobLine]
     /// How far above its bound an app's urgent jobs may go.
     let urgentExtra: Int
+    /// What one of several providers may have open.
+    private let providersLimit: Int
     var waiting = 0
     /// The assignments that the lines were last looked through for.
     var epochs: [UInt32]
@@ -48,12 +50,21 @@ struct ShardBulkheads {
     ) {
         let limit = Bulkhead.limit(of: all, share: share, isAlone: count < 2)
         apps = Array(repeating: Bulkhead(limit: limit), count: count)
-        let wide = Bulkhead.limit(of: all, share: (1 + share) / 2, isAlone: kinds.count < 2)
-        providers = Array(repeating: Bulkhead(limit: wide), count: Provider.allCases.count)
+        providersLimit = Bulkhead.limit(of: all, share: (1 + share) / 2, isAlone: false)
+        providers = Array(repeating: Bulkhead(limit: .max), count: Provider.allCases.count)
         lines = Array(repeating: JobLine(), count: count)
         urgentLines = lines
         urgentExtra = max(8, Int(Double(all) * reserve))
         self.epochs = epochs
+        bound(providers: kinds)
+    }
+
+    /// Bounds the providers as soon as there are several.
+    mutating func bound(providers kinds: Set<Provider>) {
+        let limit = kinds.count < 2 ? Int.max : providersLimit
+        for index in providers.indices where providers[index].limit != limit {
+            providers[index].bound(to: limit)
+        }
     }
 }
 

@@ -2,6 +2,7 @@ internal import Decisions
 internal import HTTP2
 internal import Logging
 internal import Providers
+internal import Rendering
 
 /// What a shard does when credentials are replaced under way.
 ///
@@ -23,7 +24,15 @@ extension Shard {
         goAwaysLogged += Array(repeating: 0, count: more)
         screens += Array(repeating: TokenScreen(), count: more)
         circuits += (0..<more).map { _ in RouteCircuit(limits: settings.circuit) }
-        for index in traits.indices { traits[index] = fresh.apps[index].traits }
+        quotas += fresh.quotas[quotas.count...].map { QuotaGate($0) }
+        for index in traits.indices {
+            traits[index] = fresh.apps[index].traits
+            // The topic may come with an uploaded credential.
+            if renderers[index].settings != fresh.apps[index].render {
+                renderers[index] = Renderer(settings: fresh.apps[index].render)
+            }
+        }
+        bulkheads.bound(providers: Set(fresh.routes.map(\.provider)))
     }
 
     /// The route that stands in for this one now, or itself.

@@ -67,7 +67,7 @@ final class Shard {
     var routeFailures: [String]
     /// Which of the routes take others' places, and how that goes.
     var rotation: RouteRotation
-    let renderers: [Renderer]
+    var renderers: [Renderer]
     /// By app.
     var traits: [AppTraits]
     let parser: JobParser

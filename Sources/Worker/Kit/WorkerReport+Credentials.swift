@@ -72,6 +72,10 @@ extension WorkerReport {
             &out, "peal_credential_reload_failed", "gauge", "Whether the last reload was refused.",
             reloads.failure.isEmpty ? 0 : 1)
         single(
+            &out, "peal_uploaded_credentials_unusable", "gauge",
+            "Apps whose uploaded credentials can't be used as they are stored.",
+            UInt64(reloads.uploads.count))
+        single(
             &out, "peal_rotation_fallbacks_total", "counter",
             "Deliveries sent by an old credential because the new one was refused.",
             sum { $0.rotationFallbacks })

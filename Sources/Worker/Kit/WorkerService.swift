@@ -60,11 +60,15 @@ package final class WorkerService {
         logger = log
         let properties = try settings.kafkaProperties()
         let redis = try settings.redisOptions(scripts: RegistryScripts.all)
+        _ = try settings.credentials.ring()
         let keeper = CredentialKeeper(try Self.keeping(settings), logger: log.child("credentials"))
         self.keeper = keeper
+        let uploads = UploadedCredentials(settings, redis: redis, logger: log.child("credentials"))
+        // Once before the first job, so that it need not wait for what is there; with Redis away it goes on.
+        _ = uploads?.poll()
         let directory: ProviderDirectory
         do {
-            var builder = DirectoryBuilder(settings, keeper: keeper)
+            var builder = DirectoryBuilder(settings, keeper: keeper, uploads: uploads?.known ?? [:])
             directory = try builder.build()
         } catch {
             keeper.stop()
@@ -72,7 +76,7 @@ package final class WorkerService {
         }
         let live = LiveDirectory(directory)
         let reloader = CredentialReloader(
-            settings, directory: live, keeper: keeper,
+            settings, directory: live, keeper: keeper, uploads: uploads,
             reread: reread ?? { .success(settings) },
             logger: log.child("credentials"))
         self.reloader = reloader
@@ -232,6 +236,7 @@ package final class WorkerService {
             var builder = DirectoryBuilder(settings, keeper: nil)
             _ = try builder.build()
             _ = try settings.redisOptions(scripts: [])
+            _ = try settings.credentials.ring()
             var consumer = KafkaConfiguration.consumer(
                 brokers: settings.kafka.brokers, group: settings.worker.group)
             try consumer.apply(try settings.kafkaProperties())
