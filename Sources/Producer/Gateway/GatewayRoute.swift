@@ -98,6 +98,23 @@ package enum Reply: Sendable {
     case answer(HTTPResponse)
     /// Publish the jobs, all checked before any is published; answer once all are acknowledged.
     case publish([Submission], then: @Sendable ([Receipt]) -> HTTPResponse)
+    /// The same; once it is known what became of the jobs, `settle` runs on a registry thread, and only then
+    /// comes the answer. A failure of `settle` changes nothing about the answer.
+    case publishAndSettle(
+        [Submission], then: @Sendable ([Receipt]) -> HTTPResponse,
+        settle: @Sendable (PublishOutcome, RedisSession) throws -> Void)
+    /// Go on on a registry thread.
+    case ask(@Sendable (RedisSession) throws -> Reply)
+}
+
+/// What became of the jobs of one reply.
+package enum PublishOutcome: Sendable, Equatable {
+    /// Kafka has all of them.
+    case acknowledged([Receipt])
+    /// Kafka has none of them.
+    case refused
+    /// Kafka may have some of them.
+    case unknown
 }
 
 /// What the route does with a call.
@@ -107,6 +124,8 @@ package enum RouteWork: Sendable {
     /// Runs on a registry thread, which may wait for Redis; the session knows the registry's scripts.
     /// A `RedisFailure` is answered 503.
     case registry(@Sendable (GatewayCall, RedisSession) throws -> Reply)
+    /// The body is jobs: they are checked and published on a sending thread. See `JobIntake`.
+    case jobs
 }
 
 /// One operation of the API.

@@ -19,6 +19,8 @@ package struct Problem: Error, Sendable, Equatable {
     package var index: Int?
     /// `Retry-After` in seconds.
     package var retryAfterSeconds: Int?
+    /// The ids of jobs that may have been accepted all the same; a repeat should carry them.
+    package var ids: [String] = []
 
     /// Makes a problem.
     package init(
@@ -55,12 +57,21 @@ package struct Problem: Error, Sendable, Equatable {
             body.append(",\"index\":")
             body.append(decimal: Int64(index))
         }
+        if !ids.isEmpty {
+            body.append(",\"ids\":[")
+            for (place, id) in ids.enumerated() {
+                if place > 0 { body.append(byte: UInt8(ascii: ",")) }
+                body.append(jsonString: id)
+            }
+            body.append(byte: UInt8(ascii: "]"))
+        }
         body.append(",\"request_id\":")
         body.append(jsonString: requestID)
         body.append("}\n")
         var response = HTTPResponse(
             status: status, headers: [("content-type", "application/problem+json")], body: body.array)
         if let retryAfterSeconds { response.headers.append(("retry-after", "\(retryAfterSeconds)")) }
+        if status == 401 { response.headers.append(("www-authenticate", "Bearer")) }
         return response
     }
 }

@@ -4,9 +4,9 @@ import Glibc
 ///
 /// A value without I/O: it is shown a growing buffer and names ranges in it. Which of the two forms it is,
 /// the first character decides.
-struct JobSplitter {
+package struct JobSplitter {
     /// What comes next.
-    enum Step: Equatable {
+    package enum Step: Equatable {
         /// One job's bytes; its line, or its place in the array, counted from 1.
         case job(Range<Int>, number: Int)
         /// More bytes are needed.
@@ -37,6 +37,9 @@ struct JobSplitter {
     private var isInString = false
     private var isFirst = true
 
+    /// Begins at the front of the bytes.
+    package init() {}
+
     /// The bytes at the front that are no longer needed; the caller drops them before the next call.
     mutating func takeConsumed() -> Int {
         let count = start
@@ -46,7 +49,7 @@ struct JobSplitter {
     }
 
     /// The next step in `bytes`; `isLast` when no more will follow.
-    mutating func next(in bytes: UnsafeRawBufferPointer, isLast: Bool) -> Step {
+    package mutating func next(in bytes: UnsafeRawBufferPointer, isLast: Bool) -> Step {
         if form == .unknown {
             guard unsafe detect(bytes, isLast: isLast) else { return isLast ? .end : .more }
         }

@@ -72,7 +72,7 @@ package enum ProducerCommand {
         return settings
     }
 
-    private static func read(_ arguments: Arguments) -> Int32 {
+    private static func read(_ arguments: Arguments, _ root: Command) -> Int32 {
         do throws(UsageFailure) {
             return ReadCommand.run(try ReadCommand.settings(arguments))
         } catch {
@@ -80,13 +80,12 @@ package enum ProducerCommand {
         }
     }
 
-    /// Runs the process and gives its exit code.
-    package static func main(version: String) -> Int32 {
-        let arguments = Console.arguments(for: root, version: version)
+    /// Runs `send` or `read` and gives the process's exit code; `root` is the command whose help is shown.
+    package static func run(_ arguments: Arguments, root: Command) -> Int32 {
         let stop = StopFlag()
         Interruption.watch(stop)
         Signals.ignorePipe()
-        if arguments.path == ["read"] { return read(arguments) }
+        if arguments.path == ["read"] { return read(arguments, root) }
         let settings: SendSettings
         do throws(UsageFailure) {
             settings = try Self.settings(arguments)

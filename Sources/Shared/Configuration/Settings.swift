@@ -53,6 +53,7 @@ package struct Settings: Equatable, Sendable {
 
     private func namedFiles() -> [String] {
         var list: [String?] = [kafka.passwordFile, redis.passwordFile, redis.caFile, gateway.keysFile]
+        list += [gateway.tlsCertificateFile, gateway.tlsKeyFile]
         for endpoint in [
             providers.apnsProduction, providers.apnsSandbox, providers.fcm, providers.fcmTokenEndpoint,
             providers.webPush,
@@ -109,25 +110,6 @@ package struct Settings: Equatable, Sendable {
             worker = section.listen("worker", worker)
             retry = section.listen("retry", retry)
             gateway = section.listen("gateway", gateway)
-            section.finish()
-        }
-    }
-
-    /// The HTTP gateway of `peal-producer serve`.
-    package struct Gateway: Equatable, Sendable {
-        /// One `name:key` a line; nil for no authentication.
-        package var keysFile: String?
-        /// The largest request, in bytes.
-        package var bodyMax = 4 << 20
-        /// How long an answer may wait for the broker, in ms.
-        package var timeoutMs: Int64 = 10_000
-
-        package init() {}
-
-        init(_ section: SectionReader) {
-            keysFile = section.file("keys_file")
-            bodyMax = section.size("body_max", bodyMax, in: 1024...(64 << 20))
-            timeoutMs = section.duration("timeout", timeoutMs, in: 100...120_000)
             section.finish()
         }
     }

@@ -2,7 +2,8 @@ internal import Glibc
 
 /// A bounded queue between threads whose consumer blocks: for threads that have no event loop.
 ///
-/// - Threading: any number of producers, one consumer. Producers never wait.
+/// - Threading: any number of producers, and of consumers that all call `next`; one that calls `take`.
+///   Producers never wait.
 @safe
 package final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
     // `items`, `isClosed` and `refused` are guarded by `mutex`; the two pointers never change.
@@ -41,7 +42,7 @@ package final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
                 return false
             }
             items.append(element)
-            if items.count == 1 { unsafe pthread_cond_signal(condition) }
+            unsafe pthread_cond_signal(condition)
             return true
         }
     }
@@ -59,6 +60,28 @@ package final class BlockingQueue<Element: Sendable>: @unchecked Sendable {
             }
             swap(&items, &batch)
             return !(isClosed && batch.isEmpty)
+        }
+    }
+
+    /// What `next` found.
+    package enum Next {
+        case element(Element)
+        /// The time passed.
+        case nothing
+        /// The queue is closed and empty.
+        case closed
+    }
+
+    /// Waits until there is something or `timeoutMs` has passed, and takes the first element.
+    package func next(timeoutMs: UInt64) -> Next {
+        let end = Clock.monotonicNs &+ timeoutMs &* 1_000_000
+        return locked {
+            var until = timespec(tv_sec: Int(end / 1_000_000_000), tv_nsec: Int(end % 1_000_000_000))
+            while items.isEmpty, !isClosed {
+                if unsafe pthread_cond_timedwait(condition, mutex, &until) == ETIMEDOUT { break }
+            }
+            if !items.isEmpty { return .element(items.removeFirst()) }
+            return isClosed ? .closed : .nothing
         }
     }
 

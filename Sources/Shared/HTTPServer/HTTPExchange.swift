@@ -23,13 +23,21 @@ package final class HTTPExchange: Sendable {
 
 /// What the server knows of one request while libmicrohttpd works on it.
 ///
-/// - Threading: `received`, `overflow` and `started` belong to the server's thread. The rest is guarded by
-///   `lock`.
+/// - Threading: the variables that aren't private belong to the server's thread of the connection. The
+///   others are guarded by `lock`.
 /// - Safety: `connection` is only touched between `suspend` and the one `resume`, while libmicrohttpd keeps
 ///   it alive.
 @safe final class HTTPExchangeState: @unchecked Sendable {
+    /// Whose request it is.
+    let owner: HTTPConnection?
+    let headers: [(name: String, value: String)]
     var received: [UInt8] = []
+    /// Bytes that were counted among the server's.
+    var counted = 0
+    /// Bytes that were thrown away.
     var overflow = 0
+    /// Whether they were thrown away because all requests together are too large.
+    var isTooMuch = false
     var started = false
 
     private enum Phase { case handling, suspended, answered, finished }
@@ -37,6 +45,11 @@ package final class HTTPExchange: Sendable {
     private var phase = Phase.handling
     private var response: HTTPResponse?
     private var connection: OpaquePointer?
+
+    init(connection: HTTPConnection?, headers: [(name: String, value: String)]) {
+        owner = connection
+        self.headers = headers
+    }
 
     /// Keeps the answer and wakes the connection when it is suspended.
     func answer(_ response: HTTPResponse) {

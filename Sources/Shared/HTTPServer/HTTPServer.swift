@@ -5,13 +5,16 @@ import Glibc
 /// A small HTTP/1.1 server for health, metrics, admin and gateway traffic.
 ///
 /// - Ownership: `stop()` ends it; `deinit` stops it at once when that was forgotten.
-/// - Threading: `start` and `stop` from any thread. Handlers run one at a time on the server's own thread, so
-///   a handler that waits holds up the others: answer later through `HTTPExchange` instead.
+/// - Threading: `start` and `stop` from any thread. Handlers run on the server's own thread, or threads, so a
+///   handler that waits holds up others: answer later through `HTTPExchange` instead.
 @safe package final class HTTPServer: Sendable {
     /// The port that it listens on.
     package let port: UInt16
     /// The address that it is bound to.
     package let host: String
+
+    /// Connections at present.
+    package var connectionCount: Int { core.connections.count }
 
     private let core: HTTPServerCore
     // libmicrohttpd allows `MHD_stop_daemon` and `MHD_quiesce_daemon` from any thread but its own;
@@ -41,18 +44,52 @@ import Glibc
         // core go.
         let context = unsafe Unmanaged.passUnretained(core).toOpaque()
         let started = unsafe address.withPointer { pointer, isIPv6 in
-            unsafe peal_mhd_start(
-                pointer, isIPv6 ? 1 : 0, options.connectionsMax, options.idleTimeoutSeconds,
-                max(4096, options.headerBytesMax), httpAccess, context, httpCompleted, context)
+            var native = unsafe peal_mhd_options()
+            unsafe native.address = pointer
+            unsafe native.ipv6 = isIPv6 ? 1 : 0
+            unsafe native.connections_max = options.connectionsMax
+            unsafe native.per_address_max = options.connectionsPerAddressMax
+            unsafe native.timeout_s = options.idleTimeoutSeconds
+            unsafe native.threads = UInt32(clamping: options.threads)
+            unsafe native.connection_memory = max(4096, options.headerBytesMax)
+            unsafe native.handler = httpAccess
+            unsafe native.completed = httpCompleted
+            unsafe native.notify = httpConnection
+            unsafe native.cls = context
+            guard let identity = options.identity else { return unsafe peal_mhd_start(&native) }
+            // GnuTLS has read both texts when the call returns.
+            return unsafe identity.certificatePEM.withCString { certificate in
+                unsafe identity.keyPEM.withCString { key in
+                    unsafe native.certificate = certificate
+                    unsafe native.key = key
+                    return unsafe peal_mhd_start(&native)
+                }
+            }
         }
         guard let daemon = unsafe started else {
             let reason = unsafe String(cString: strerror(errno))
+            if options.identity != nil, try canListen(options) {
+                throw HTTPServerFailure(
+                    code: .identity,
+                    description:
+                        "The certificate and the key can't be used; both are PEM, and they belong together.")
+            }
             throw HTTPServerFailure(
                 code: .listen,
                 description:
                     "Cannot listen on \(options.host):\(options.port) (\(reason)); is the port taken?")
         }
+        core.connections.start()
         return unsafe HTTPServer(core: core, daemon: daemon, host: options.host)
+    }
+
+    /// libmicrohttpd doesn't tell a bad certificate from a bad address.
+    private static func canListen(_ options: HTTPServerOptions) throws(HTTPServerFailure) -> Bool {
+        var plain = options
+        plain.identity = nil
+        let probe = try start(plain) { (_: HTTPRequest) in .notFound }
+        probe.stop(deadlineMs: 0)
+        return true
     }
 
     private init(core: HTTPServerCore, daemon: OpaquePointer, host: String) {
@@ -78,6 +115,7 @@ import Glibc
         let grace = Clock.monotonicMs + min(deadlineMs, 200)
         while core.openCount > 0, Clock.monotonicMs < grace { usleep(2_000) }
         unsafe MHD_stop_daemon(daemon)
+        core.connections.stop()
         if listener >= 0 { close(listener) }
     }
 }

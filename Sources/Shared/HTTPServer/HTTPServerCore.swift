@@ -1,22 +1,28 @@
 import CMicrohttpd
 import EventLoop
 import Glibc
+import Synchronization
 
 /// What libmicrohttpd's callbacks reach: the handler and the requests under way.
 ///
-/// - Threading: callbacks run on the server's thread; `open`, `isRunning` and `isRefusing` are guarded by
-///   `lock`.
+/// - Threading: callbacks run on the server's threads, those of one connection one after the other; `open`,
+///   `isRunning` and `isRefusing` are guarded by `lock`.
 @safe final class HTTPServerCore: @unchecked Sendable {
     private let options: HTTPServerOptions
     private let handler: @Sendable (HTTPExchange) -> Void
+    /// Who is connected.
+    let connections: HTTPConnections
     private let lock = Lock()
     private var open: [ObjectIdentifier: HTTPExchangeState] = [:]
     private var isRunning = true
     private var isRefusing = false
+    /// Bytes of all bodies that are in memory.
+    private let bodyBytes = Atomic(0)
 
     init(options: HTTPServerOptions, handler: @escaping @Sendable (HTTPExchange) -> Void) {
         self.options = options
         self.handler = handler
+        connections = HTTPConnections(options: options)
     }
 
     /// Whether the caller is the one that stops the server.
@@ -37,50 +43,82 @@ import Glibc
             isRefusing = true
             return Array(open.values)
         }
-        for state in waiting { state.answer(Self.stopping) }
+        for state in waiting { state.answer(options.refusal(503, Self.stopping)) }
     }
 
     /// How much past the limit is read and thrown away, so that the peer gets to read the 413.
     private static let discardedBytesMax = 64 << 10
-    private static let stopping = HTTPResponse.refusal(503, "The server is stopping; try another instance.")
+    private static let stopping = "The server is stopping; try another instance."
 
     /// A request's head has arrived: makes its state.
-    func begin() -> HTTPExchangeState {
-        let state = HTTPExchangeState()
+    func begin(_ connection: OpaquePointer) -> HTTPExchangeState {
+        let known = unsafe peal_mhd_context(connection).map {
+            unsafe Unmanaged<HTTPConnection>.fromOpaque($0).takeUnretainedValue()
+        }
+        let state = HTTPExchangeState(connection: known, headers: unsafe headers(of: connection))
+        known?.setDue(ms: connections.bodyDueMs)
         let refuses = lock.withLock {
             open[ObjectIdentifier(state)] = state
             return isRefusing
         }
-        if refuses { state.answer(Self.stopping) }
+        if refuses { state.answer(options.refusal(503, Self.stopping)) }
         return state
     }
 
     /// libmicrohttpd is done with the request.
     func end(_ state: HTTPExchangeState) {
         state.finish()
+        bodyBytes.subtract(state.counted, ordering: .relaxed)
         lock.withLock { open[ObjectIdentifier(state)] = nil }
+        state.owner?.setDue(ms: connections.headDueMs)
     }
 
-    /// The answer to a head that announces too long a body; nil to go on.
-    func refusal(ofHead connection: OpaquePointer) -> HTTPResponse? {
-        guard let text = unsafe peal_mhd_header(connection, "content-length"),
-            let length = Int(unsafe String(cString: text)), length > options.bodyBytesMax
-        else { return nil }
-        return tooLarge
+    /// The answer to a head that announces too long a body, or more than one length of it; nil to go on.
+    func refusal(ofHead state: HTTPExchangeState) -> HTTPResponse? {
+        var lengths = 0
+        for (name, value) in state.headers {
+            if name == "content-length" {
+                lengths += 1
+                guard let length = Int(value), length >= 0 else { return badLength }
+                if length > options.bodyBytesMax { return tooLarge }
+            } else if name == "transfer-encoding" {
+                lengths += 1
+            }
+        }
+        // Two servers in a row could take different ones for the truth (RFC 9112 section 6.3).
+        return lengths > 1 ? badLength : nil
+    }
+
+    private var badLength: HTTPResponse {
+        options.refusal(400, "The length of the body isn't clear; send one Content-Length, or chunks.")
     }
 
     private var tooLarge: HTTPResponse {
-        .refusal(413, "The body is longer than \(options.bodyBytesMax) bytes.")
+        options.refusal(413, "The body is longer than \(options.bodyBytesMax) bytes.")
+    }
+
+    private var tooMuch: HTTPResponse {
+        var response = options.refusal(503, "Too many large requests are under way; try again.")
+        if !response.headers.contains(where: { $0.name == "retry-after" }) {
+            response.headers.append(("retry-after", "2"))
+        }
+        return response
     }
 
     /// Takes a piece of the body; false when so much was too much that the connection is to be closed.
     func receive(_ bytes: UnsafeRawBufferPointer, _ state: HTTPExchangeState) -> Bool {
-        guard state.overflow == 0, state.received.count + bytes.count <= options.bodyBytesMax else {
-            state.overflow += bytes.count
-            return state.overflow <= options.bodyBytesMax + Self.discardedBytesMax
+        if state.overflow == 0, !state.isTooMuch, state.received.count + bytes.count <= options.bodyBytesMax {
+            let total = bodyBytes.add(bytes.count, ordering: .relaxed).newValue
+            state.counted += bytes.count
+            if total <= options.bodiesBytesMax {
+                unsafe state.received.append(contentsOf: bytes)
+                return true
+            }
+            state.isTooMuch = true
+            state.received = []
         }
-        unsafe state.received.append(contentsOf: bytes)
-        return true
+        state.overflow += bytes.count
+        return state.overflow <= options.bodyBytesMax + Self.discardedBytesMax
     }
 
     /// The whole request is here: hands it to the handler once, then returns the answer or suspends.
@@ -89,19 +127,20 @@ import Glibc
     ) -> HTTPResponse? {
         if !state.started {
             state.started = true
+            state.owner?.setDue(ms: 0)
             if state.overflow > 0 {
-                state.answer(tooLarge)
+                state.answer(state.isTooMuch ? tooMuch : tooLarge)
             } else {
                 let request = HTTPRequest(
-                    method: method, path: path,
-                    query: unsafe query(of: connection),
-                    headers: unsafe headers(of: connection),
-                    body: state.received)
+                    method: method, rawPath: path, rawQuery: unsafe query(of: connection),
+                    headers: state.headers, body: state.received, remote: state.owner?.remote ?? "")
                 state.received = []
                 handler(HTTPExchange(request: request, state: state))
             }
         }
-        return unsafe state.takeOrSuspend(connection)
+        let response = unsafe state.takeOrSuspend(connection)
+        if response != nil { state.owner?.setDue(ms: connections.bodyDueMs) }
+        return response
     }
 
     private func query(of connection: OpaquePointer) -> [(name: String, value: String)] {
@@ -150,10 +189,10 @@ func httpAccess(
     else { return no }
     let core = unsafe Unmanaged<HTTPServerCore>.fromOpaque(context).takeUnretainedValue()
     guard let known = unsafe slot.pointee else {
-        let state = core.begin()
+        let state = unsafe core.begin(connection)
         // Retained by the slot; released by `httpCompleted`, which libmicrohttpd calls once for each request.
         unsafe slot.pointee = Unmanaged.passRetained(state).toOpaque()
-        guard let refusal = unsafe core.refusal(ofHead: connection) else { return yes }
+        guard let refusal = core.refusal(ofHead: state) else { return yes }
         return unsafe queue(refusal, on: connection)
     }
     let state = unsafe Unmanaged<HTTPExchangeState>.fromOpaque(known).takeUnretainedValue()

@@ -76,7 +76,6 @@ extension Settings {
         var names: [String] = []
         func note(_ name: String, _ differs: Bool) { if differs { names.append(name) } }
         note("worker.assignment", worker.assignment != standard.worker.assignment)
-        note("gateway", gateway != standard.gateway)
         for app in apps {
             note("apps.\(app.name).web_push", app.webPush != nil)
         }

@@ -1,23 +1,66 @@
 #ifndef PEAL_CMICROHTTPD_SHIM_H
 #define PEAL_CMICROHTTPD_SHIM_H
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <microhttpd.h>
 
-/* MHD_start_daemon is variadic. One internal polling thread; `address` holds the address and port to listen on.
- * Suspend and resume are on, because a handler may answer later from another thread. */
-static inline struct MHD_Daemon *
-peal_mhd_start(const struct sockaddr *address, int ipv6, unsigned connection_max, unsigned timeout_s,
-               size_t connection_memory, MHD_AccessHandlerCallback handler, void *handler_cls,
-               MHD_RequestCompletedCallback completed, void *completed_cls) {
+/* What a server is started with. `address` holds the address and port to listen on; `threads` polling threads;
+ * `certificate` and `key` are PEM texts, both NULL for no TLS; `per_address_max` 0 for no limit. */
+struct peal_mhd_options {
+    const struct sockaddr *address;
+    int ipv6;
+    unsigned connections_max;
+    unsigned per_address_max;
+    unsigned timeout_s;
+    unsigned threads;
+    size_t connection_memory;
+    const char *certificate;
+    const char *key;
+    MHD_AccessHandlerCallback handler;
+    MHD_RequestCompletedCallback completed;
+    MHD_NotifyConnectionCallback notify;
+    void *cls;
+};
+
+/* Leaves escapes where they are: a decoded %2F could not be told from a separator. */
+static inline size_t peal_mhd_keep_escapes(void *cls, struct MHD_Connection *connection, char *text) {
+    (void)cls;
+    (void)connection;
+    size_t length = 0;
+    while (text[length] != 0) length++;
+    return length;
+}
+
+/* MHD_start_daemon is variadic. Suspend and resume are on, because a handler may answer later from another
+ * thread. */
+static inline struct MHD_Daemon *peal_mhd_start(const struct peal_mhd_options *o) {
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME
-        | (ipv6 ? MHD_USE_DUAL_STACK : 0);
-    return MHD_start_daemon(flags, 0, NULL, NULL, handler, handler_cls,
-                            MHD_OPTION_SOCK_ADDR, address,
-                            MHD_OPTION_CONNECTION_LIMIT, connection_max,
-                            MHD_OPTION_CONNECTION_TIMEOUT, timeout_s,
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, connection_memory,
-                            MHD_OPTION_NOTIFY_COMPLETED, completed, completed_cls,
+        | (o->ipv6 ? MHD_USE_DUAL_STACK : 0) | (o->certificate ? MHD_USE_TLS : 0);
+    struct MHD_OptionItem more[8];
+    int count = 0;
+    if (o->per_address_max > 0)
+        more[count++] = (struct MHD_OptionItem){MHD_OPTION_PER_IP_CONNECTION_LIMIT, o->per_address_max, NULL};
+    if (o->threads > 1)
+        more[count++] = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, o->threads, NULL};
+    if (o->certificate) {
+        more[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)o->certificate};
+        more[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)o->key};
+        more[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0,
+            (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"};
+    }
+    more[count++] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+    return MHD_start_daemon(flags, 0, NULL, NULL, o->handler, o->cls,
+                            MHD_OPTION_SOCK_ADDR, o->address,
+                            MHD_OPTION_CONNECTION_LIMIT, o->connections_max,
+                            MHD_OPTION_CONNECTION_TIMEOUT, o->timeout_s,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, o->connection_memory,
+                            MHD_OPTION_UNESCAPE_CALLBACK, peal_mhd_keep_escapes, NULL,
+                            MHD_OPTION_NOTIFY_COMPLETED, o->completed, o->cls,
+                            MHD_OPTION_NOTIFY_CONNECTION, o->notify, o->cls,
+                            MHD_OPTION_ARRAY, more,
                             MHD_OPTION_END);
 }
 
@@ -29,8 +72,29 @@ static inline int peal_mhd_headers(struct MHD_Connection *c, MHD_KeyValueIterato
 static inline int peal_mhd_query(struct MHD_Connection *c, MHD_KeyValueIterator f, void *cls) {
     return MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, f, cls);
 }
-static inline const char *peal_mhd_header(struct MHD_Connection *c, const char *name) {
-    return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+static inline int peal_mhd_is_start(enum MHD_ConnectionNotificationCode code) {
+    return code == MHD_CONNECTION_NOTIFY_STARTED;
+}
+/* What the notification callback kept for the connection. */
+static inline void *peal_mhd_context(struct MHD_Connection *c) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+static inline int peal_mhd_descriptor(struct MHD_Connection *c) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info ? info->connect_fd : -1;
+}
+/* The client's numeric address in `out`, which has room for INET6_ADDRSTRLEN; 0 when it is unknown. */
+static inline int peal_mhd_client(struct MHD_Connection *c, char *out, unsigned size) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (!info || !info->client_addr) return 0;
+    if (info->client_addr->sa_family == AF_INET)
+        return inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)info->client_addr)->sin_addr, out,
+                         size) != NULL;
+    if (info->client_addr->sa_family != AF_INET6) return 0;
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)info->client_addr)->sin6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(six)) return inet_ntop(AF_INET, &six->s6_addr[12], out, size) != NULL;
+    return inet_ntop(AF_INET6, six, out, size) != NULL;
 }
 /* A response that owns a copy of the bytes. */
 static inline struct MHD_Response *peal_mhd_response(const void *bytes, size_t length) {

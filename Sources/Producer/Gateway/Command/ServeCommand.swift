@@ -1,0 +1,66 @@
+internal import Configuration
+internal import HTTPServer
+internal import Logging
+internal import Services
+package import Terminal
+
+/// The command `peal-producer serve`.
+package enum ServeCommand {
+    /// Its description.
+    package static let command = Command(
+        "serve", summary: "Serves the HTTP gateway: sends, devices, preferences.",
+        options: [
+            Option(
+                "config", short: "c", .value("FILE"), environment: "PEAL_CONFIG",
+                help: "The configuration (YAML)."),
+            Option("check", help: "Read the configuration and the keys, say what is wrong, and end."),
+            Option("json", help: "Log JSON lines even on a terminal."),
+        ],
+        details: """
+            Every setting can come from the environment too: PEAL_ and its path in upper case, such as
+            PEAL_GATEWAY_KEYS_FILE. SIGHUP reads the keys file again; a change of it does the same. SIGTERM
+            answers the requests under way within gateway.drain_deadline.
+
+            Exit codes: 0 stopped, 1 can't start, 64 wrong usage, 70 the drain deadline passed,
+            78 wrong configuration.
+            """)
+
+    /// Serves until SIGINT or SIGTERM and returns the process's exit code.
+    package static func run(_ arguments: Arguments) -> Int32 {
+        ServiceRunner.prepare()
+        let settings: Settings
+        let gateway: GatewaySettings
+        do throws(ConfigurationFailure) {
+            settings = try Configuration.load(
+                path: arguments.string("config"), environment: Console.environment)
+            gateway = try GatewaySettings(settings)
+        } catch {
+            Console.complain("peal-producer: \(error)")
+            return ServiceRunner.configurationExitCode
+        }
+        let (logger, sink) = settings.makeLogger("gateway", json: arguments.flag("json"))
+        for warning in settings.warnings { logger.warning("config.odd", warning) }
+        do throws(GatewayFailure) {
+            if arguments.flag("check") {
+                try GatewayService.check(gateway)
+                sink.close()
+                Console.write("The gateway's configuration and its keys can be used.\n")
+                return 0
+            }
+            let service = try GatewayService.start(gateway, log: logger)
+            logger.info(
+                "gateway.started", "The gateway is running.",
+                [
+                    "http.host": .text(gateway.listen.host), "http.port": .number(service.port),
+                    "kafka.brokers": .text(gateway.brokers), "gateway.open": .flag(gateway.gateway.isOpen),
+                ])
+            return ServiceRunner.runUntilSignal(
+                deadlineMs: UInt64(clamping: gateway.gateway.drainDeadlineMs) * 2 + 5_000, logger: logger,
+                sink: sink, reload: { service.reload() }, stop: { service.stop() })
+        } catch {
+            sink.close()
+            Console.complain("peal-producer: \(error)")
+            return 1
+        }
+    }
+}
