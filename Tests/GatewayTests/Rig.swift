@@ -12,8 +12,9 @@ import ProducerKit
 import Redis
 import TestSupport
 
-/// A gateway in this process, over a real Redis and the embedded broker.
-final class Rig {
+/// A gateway in this process, over a real Redis and the embedded broker. Threads may send at the same time;
+/// whoever made it stops it.
+final class Rig: @unchecked Sendable {
     /// Keys that tests use, by name: what they may do is the rest of their lines.
     static let keys = [
         "shop-send:shop:send", "shop-register:shop:register", "bank-send:bank:send",
@@ -98,8 +99,9 @@ final class Rig {
     /// Every record of a topic, once there are at least `count`.
     func records(_ topic: String, count: Int) throws -> [String] {
         let sink = Records()
-        let consumer = try KafkaConsumer(
-            KafkaConfiguration.tool(brokers: broker.bootstrapServers, group: "reader"), topics: [topic])
+        var configuration = KafkaConfiguration.tool(brokers: broker.bootstrapServers, group: "reader")
+        configuration.tuneForEmbeddedBroker()
+        let consumer = try KafkaConsumer(configuration, topics: [topic])
         defer { consumer.close(deadlineMs: 2_000) }
         try consumer.assign(
             (0..<2).map {

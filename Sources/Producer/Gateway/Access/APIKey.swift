@@ -84,7 +84,8 @@ package struct KeyTable: Sendable {
     package init(parsing text: String) throws(Fault) {
         var keys: [APIKey] = []
         var names: Set<String> = []
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        let lines = text.split(omittingEmptySubsequences: false) { $0.isNewline }
+        for (index, line) in lines.enumerated() {
             let content = Self.trimmed(line)
             if content.isEmpty || content.first == "#" { continue }
             let key = try Self.key(content, line: index + 1)
@@ -100,10 +101,8 @@ package struct KeyTable: Sendable {
     }
 
     private static func trimmed(_ line: Substring) -> Substring {
-        var line = line.drop { $0 == " " || $0 == "\t" || $0 == "\r" }
-        while let last = line.last, last == " " || last == "\t" || last == "\r" || last == "\r\n" {
-            line.removeLast()
-        }
+        var line = line.drop { $0 == " " || $0 == "\t" }
+        while let last = line.last, last == " " || last == "\t" { line.removeLast() }
         return line
     }
 

@@ -123,6 +123,9 @@ package final class Gatekeeper: Sendable {
 
     /// What the headers show: `Authorization: Bearer`, or `X-API-Key`.
     static func credential(of request: HTTPRequest) -> Credential {
+        let shown = request.headers.count { $0.name == "authorization" || $0.name == "x-api-key" }
+        // Of two one could be checked here and the other believed elsewhere.
+        guard shown < 2 else { return .unusable }
         if let text = request.header("authorization") {
             let parts = text.split(separator: " ", maxSplits: 1)
             guard parts.count == 2, parts[0].lowercased() == "bearer" else { return .unusable }
@@ -135,7 +138,7 @@ package final class Gatekeeper: Sendable {
     }
 
     /// The address that is counted: of IPv6 the first 64 bits, which one client has as a rule.
-    static func limited(_ address: String) -> String {
+    package static func limited(_ address: String) -> String {
         guard address.contains(":") else { return address }
         let halves = address.split(separator: ":", omittingEmptySubsequences: false)
         let skip = address.range(of: "::")
