@@ -142,7 +142,7 @@ let package = Package(
                 "Kafka",
                 "Redis", "Logging", "Terminal", "Configuration", "Registry", "Providers", "SimulatorKit",
                 "WorkerKit",
-                "RetryKit", "ProducerKit", "Services",
+                "RetryKit", "ProducerKit", "GatewayKit", "Services",
             ]),
 
         // Thin mains.

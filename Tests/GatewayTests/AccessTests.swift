@@ -153,7 +153,8 @@ private struct Verifier: UserTokenVerifier {
     @Test func aLineBecomesAKey() throws {
         let table = try KeyTable(
             parsing:
-                "# comment\n\n a:\(digest):shop,bank:send,register \r\nb:\(Hex.encode(APIKey.digest(of: "l"))):*:admin"
+                "# comment\n\n a:\(digest):shop,bank:send,register \r\n"
+                + "b:\(Hex.encode(APIKey.digest(of: "l"))):*:admin"
         )
         #expect(table.count == 2)
         let key = try #require(table.key(text: "k"))

@@ -102,11 +102,7 @@ func httpConnection(
     }
     let core = unsafe Unmanaged<HTTPServerCore>.fromOpaque(context).takeUnretainedValue()
     if peal_mhd_is_start(code) != 0 {
-        var text = [CChar](repeating: 0, count: 64)
-        let isKnown = unsafe peal_mhd_client(connection, &text, 64) != 0
-        let remote =
-            isKnown
-            ? String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) : ""
+        let remote = unsafe peal_mhd_client(connection).map { unsafe SocketAddress.text(of: $0) } ?? ""
         let opened = unsafe core.connections.opened(
             remote: remote, descriptor: peal_mhd_descriptor(connection))
         // Retained by the slot; released below, which libmicrohttpd calls once for each connection.

@@ -1,3 +1,4 @@
+import CMicrohttpd
 import Glibc
 
 /// A numeric IPv4 or IPv6 address and port in the form the kernel takes.
@@ -20,6 +21,25 @@ struct SocketAddress {
         } else {
             return nil
         }
+    }
+
+    /// The numeric text of an address; an IPv4 one that came over an IPv6 socket is written as IPv4. Empty
+    /// when it is neither.
+    static func text(of address: UnsafePointer<sockaddr>) -> String {
+        var room = [CChar](repeating: 0, count: 64)
+        let raw = unsafe UnsafeRawPointer(address)
+        switch Int32(unsafe address.pointee.sa_family) {
+        case AF_INET:
+            var four = unsafe raw.loadUnaligned(as: sockaddr_in.self).sin_addr
+            unsafe inet_ntop(AF_INET, &four, &room, 64)
+        case AF_INET6:
+            var six = unsafe raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr
+            unsafe inet_ntop(AF_INET6, &six, &room, 64)
+        default: return ""
+        }
+        let text = String(decoding: room.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let mapped = "::ffff:"
+        return text.hasPrefix(mapped) && text.contains(".") ? String(text.dropFirst(mapped.count)) : text
     }
 
     /// Lends the address and whether it is IPv6.

@@ -22,6 +22,8 @@ enum UpCommand {
         // Before any thread is made, so that all of them leave these signals to the loop below.
         Signals.block([Signals.interrupt, Signals.terminate])
         do throws(StackFailure) {
+            var options = options
+            options.gateways = 1
             let stack = try Stack(options)
             defer { stack.stop() }
             Console.write(addresses(of: stack))
@@ -51,11 +53,17 @@ enum UpCommand {
         for (process, port) in zip(stack.retries, stack.retryPorts) {
             add(process.name, "http://127.0.0.1:\(port)/metrics", "log \(process.logPath)")
         }
+        for (process, port) in zip(stack.gateways, stack.gatewayPorts) {
+            add(process.name, "http://127.0.0.1:\(port)", "log \(process.logPath)")
+        }
+        add("API key", stack.apiKey, "every app and scope, for this run")
         add("Configuration", stack.configurationPath)
         return table.render(style: style, indent: 2) + """
 
               Send something:
                 peal-producer send --brokers \(stack.broker.bootstrapServers) FILE.ndjson
+                curl -H "Authorization: Bearer \(stack.apiKey)" -H "Content-Type: application/x-ndjson" \\
+                  --data-binary @FILE.ndjson http://127.0.0.1:\(stack.gatewayPorts.first ?? 0)/v1/jobs
 
               Ctrl-C stops everything.
 

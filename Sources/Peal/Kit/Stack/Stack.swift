@@ -1,5 +1,6 @@
 package import Core
 internal import EventLoop
+internal import GatewayKit
 internal import Glibc
 internal import HTTPClient
 package import Kafka
@@ -7,7 +8,7 @@ package import Redis
 package import SimulatorKit
 
 /// The whole pipeline on loopback: an embedded broker and the simulator in this process, a private
-/// redis-server, and workers and retry services as processes of their own.
+/// redis-server, and workers, retry services and gateways as processes of their own.
 ///
 /// - Ownership: ``stop()`` ends everything, as does the end of this process, however it comes.
 /// - Threading: one thread.
@@ -31,6 +32,11 @@ package final class Stack {
     /// The ports of the workers' health and metrics, in the same order; likewise of the retry services.
     package private(set) var workerPorts: [UInt16] = []
     package private(set) var retryPorts: [UInt16] = []
+    /// The gateway processes that were started, in order, and where they listen.
+    package private(set) var gateways: [ChildProcess] = []
+    package private(set) var gatewayPorts: [UInt16] = []
+    /// The gateways' API key, made for this run.
+    package let apiKey: String
     /// The topics' names.
     package var topics: TopicNames { TopicNames(prefix: options.topicPrefix) }
 
@@ -58,6 +64,7 @@ package final class Stack {
         } catch {
             throw StackFailure(.files, "\(error)")
         }
+        apiKey = APIKey.makeText()
         watcher = try StackWatcher(
             directory: options.keepsDirectory || options.directory != nil ? "" : directory)
         broker = try Self.makeBroker(options)
@@ -72,6 +79,7 @@ package final class Stack {
         do throws(StackFailure) {
             for _ in 0..<options.workers { try startWorker() }
             for _ in 0..<options.retries { try startRetry() }
+            for _ in 0..<options.gateways { try startGateway() }
             try waitUntilReady()
         } catch {
             stop()
@@ -114,8 +122,9 @@ package final class Stack {
     package func stop() {
         guard !isStopped else { return }
         isStopped = true
-        for process in workers + retries { process.send(signal: SIGTERM) }
-        for process in workers + retries {
+        // The gateways first, so that nothing new comes in while the others finish.
+        for process in gateways + workers + retries { process.send(signal: SIGTERM) }
+        for process in gateways + workers + retries {
             process.stop(deadlineMs: 10_000)
             watcher.forget(process.processID)
         }
@@ -148,14 +157,36 @@ package final class Stack {
         return process
     }
 
-    private func start(_ kind: String, number: Int, port: UInt16) throws(StackFailure) -> ChildProcess {
+    /// Starts one more gateway; it may not be ready yet.
+    @discardableResult
+    package func startGateway() throws(StackFailure) -> ChildProcess {
+        let key = APIKey(
+            name: "throw-away", digest: APIKey.digest(of: apiKey), apps: nil, scopes: Set(Scope.allCases))
+        do throws(SystemFailure) {
+            try Files.write(path: "\(directory)/gateway.keys", text: key.line + "\n", mode: 0o600)
+        } catch {
+            throw StackFailure(.files, "\(error)")
+        }
+        let port = try Self.freePort()
+        let process = try start(
+            "gateway", program: "producer", command: ["serve"], number: gateways.count + 1, port: port)
+        gateways.append(process)
+        gatewayPorts.append(port)
+        return process
+    }
+
+    private func start(
+        _ kind: String, program: String? = nil, command: [String] = [], number: Int, port: UInt16
+    ) throws(StackFailure) -> ChildProcess {
         let name = "\(kind)-\(number)"
         let path = "\(directory)/\(name).yaml"
         let configuration = StackConfiguration(
             options: options, brokers: broker.bootstrapServers, redisSocket: redis.socketPath,
             endpoints: simulator.endpoints, credentialDirectory: "\(directory)/credentials",
-            keyID: simulator.credentials.keyID, teamID: simulator.credentials.teamID)
-        let text = configuration.text(workerPort: port, retryPort: port)
+            keyID: simulator.credentials.keyID, teamID: simulator.credentials.teamID,
+            keysFile: options.gateways > 0 ? "\(directory)/gateway.keys" : "")
+        let text = configuration.text(
+            workerPort: port, retryPort: port, gatewayPort: kind == "gateway" ? port : nil)
         do throws(SystemFailure) {
             try Files.write(path: path, text: text)
             if !Files.exists(configurationPath) { try Files.write(path: configurationPath, text: text) }
@@ -164,7 +195,8 @@ package final class Stack {
         }
         let programs = options.programDirectory ?? StackOptions.ownDirectory
         let process = try ChildProcess(
-            name: name, program: "\(programs)/peal-\(kind)", arguments: ["--config", path],
+            name: name, program: "\(programs)/peal-\(program ?? kind)",
+            arguments: command + ["--config", path],
             environment: options.environment, logPath: "\(directory)/\(name).log")
         watcher.add(process.processID)
         return process
@@ -181,11 +213,13 @@ package final class Stack {
 
     // MARK: - Readiness
 
-    /// Waits until every running worker and retry service says that it is ready.
+    /// Waits until every running worker, retry service and gateway says that it is ready.
     /// - Throws: when one has ended or isn't ready within the options' deadline.
     package func waitUntilReady() throws(StackFailure) {
         let end = Clock.monotonicMs + options.readyDeadlineMs
-        let all = Array(zip(workers, workerPorts)) + Array(zip(retries, retryPorts))
+        let all =
+            Array(zip(workers, workerPorts)) + Array(zip(retries, retryPorts))
+            + Array(zip(gateways, gatewayPorts))
         for (process, port) in all where process.ending == nil {
             while !isReady(port) {
                 guard process.isRunning else {
@@ -213,5 +247,5 @@ package final class Stack {
     }
 
     /// Which of the programs have ended on their own.
-    package var fallen: [ChildProcess] { (workers + retries).filter { !$0.isRunning } }
+    package var fallen: [ChildProcess] { (workers + retries + gateways).filter { !$0.isRunning } }
 }

@@ -9,6 +9,8 @@ struct StackConfiguration {
     let credentialDirectory: String
     let keyID: String
     let teamID: String
+    /// The gateways' API keys; empty for none.
+    var keysFile = ""
 
     /// Waits that suit a run of seconds: the simulator's outages are short.
     private static let shortWaits = [
@@ -18,7 +20,7 @@ struct StackConfiguration {
     ]
 
     /// The file's text.
-    func text(workerPort: UInt16, retryPort: UInt16) -> String {
+    func text(workerPort: UInt16, retryPort: UInt16, gatewayPort: UInt16? = nil) -> String {
         let files = ThrowAwayCredentials.fileNames
         let ca = "ca_file: \(quoted("\(credentialDirectory)/\(files.ca)"))"
         func endpoint(_ port: UInt16?) -> String { "{host: 127.0.0.1, port: \(port ?? 1), \(ca)}" }
@@ -43,8 +45,10 @@ struct StackConfiguration {
         out += section(
             "http",
             [
-                "worker: 127.0.0.1:\(workerPort)", "retry: 127.0.0.1:\(retryPort)", "gateway: off",
+                "worker: 127.0.0.1:\(workerPort)", "retry: 127.0.0.1:\(retryPort)",
+                gatewayPort.map { "gateway: 127.0.0.1:\($0)" } ?? "gateway: off",
             ])
+        out += section("gateway", keysFile.isEmpty ? [] : ["keys_file: \(quoted(keysFile))"])
         out += "providers:\n  apns:\n"
         out += "    production: \(endpoint(endpoints.apns))\n    sandbox: \(endpoint(endpoints.sandbox))\n"
         out += merged("providers.apns", [], indent: 4)

@@ -1,8 +1,6 @@
 #ifndef PEAL_CMICROHTTPD_SHIM_H
 #define PEAL_CMICROHTTPD_SHIM_H
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <microhttpd.h>
@@ -84,17 +82,10 @@ static inline int peal_mhd_descriptor(struct MHD_Connection *c) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
     return info ? info->connect_fd : -1;
 }
-/* The client's numeric address in `out`, which has room for INET6_ADDRSTRLEN; 0 when it is unknown. */
-static inline int peal_mhd_client(struct MHD_Connection *c, char *out, unsigned size) {
+/* The client's address; NULL when it is unknown. */
+static inline const struct sockaddr *peal_mhd_client(struct MHD_Connection *c) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    if (!info || !info->client_addr) return 0;
-    if (info->client_addr->sa_family == AF_INET)
-        return inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)info->client_addr)->sin_addr, out,
-                         size) != NULL;
-    if (info->client_addr->sa_family != AF_INET6) return 0;
-    const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)info->client_addr)->sin6_addr;
-    if (IN6_IS_ADDR_V4MAPPED(six)) return inet_ntop(AF_INET, &six->s6_addr[12], out, size) != NULL;
-    return inet_ntop(AF_INET6, six, out, size) != NULL;
+    return info ? info->client_addr : NULL;
 }
 /* A response that owns a copy of the bytes. */
 static inline struct MHD_Response *peal_mhd_response(const void *bytes, size_t length) {
