@@ -236,6 +236,8 @@ final class SendingThread {
     private func takeReports() {
         reports.removeAll(keepingCapacity: true)
         producer.drain(into: &reports)
+        let delivered = reports.count { $0.isDelivered }
+        if delivered > 0 { hub.metrics.acknowledged(jobs: delivered) }
         for report in reports {
             if report.isDelivered {
                 reported(report.opaque, nil)
@@ -252,7 +254,7 @@ final class SendingThread {
         let index = Int(opaque >> Self.indexBits)
         guard slots.indices.contains(index), slots[index].waiting > 0 else { return }
         slots[index].waiting -= 1
-        if let code { slots[index].failure = code } else { hub.metrics.acknowledged(jobs: 1) }
+        if let code { slots[index].failure = code }
         settle(index)
     }
 
