@@ -6,7 +6,6 @@ import HTTPClient
 import Kafka
 import ProducerKit
 import Redis
-import Terminal
 import TestSupport
 import Testing
 

@@ -121,6 +121,33 @@ import Testing
         #expect(metrics.contains("peal_gateway_jobs_total 200\n"))
     }
 
+    /// The line for operators in the documentation.
+    private static func documentedUser() throws -> [String] {
+        let path = "\(#filePath)".split(separator: "/").dropLast(3).joined(separator: "/")
+        let text = try Files.readText(path: "/\(path)/docs/redis-keys.md")
+        let line = text.split(separator: "\n").first { $0.hasPrefix("ACL SETUSER peal-gateway") }
+        return try #require(line).split(separator: " ").map(String.init)
+    }
+
+    @Test func theDocumentedRedisUserMayDoAllThatIsAsked() throws {
+        let user = try Self.documentedUser()
+        let rig = try Rig(configure: { settings, _ in
+            settings.redis.endpoint.user = "peal-gateway"
+            settings.redis.endpoint.password = "password"
+        })
+        defer { rig.stop() }
+        try rig.redis.session().command(user)
+        let due = Timestamp.rfc3339(ms: Clock.wallMs + 3_600_000)
+        let later = #"{"id":"l","app":"shop","to":{"recipient":"r"},"title":"x","send_at":"\#(due)"}"#
+        let isSent = try rig.wait {
+            try rig.post(later, headers: [("idempotency-key", "k")]).status == 202
+        }
+        #expect(isSent)
+        #expect(try rig.send("GET", "/v1/apps/shop/scheduled").text.contains("\"l\""))
+        #expect(try rig.send("DELETE", "/v1/apps/shop/scheduled/l").status == 204)
+        #expect(try rig.send("GET", "/metrics").text.contains("peal_gateway_settle_failures_total 0\n"))
+    }
+
     @Test func tlsIsServedWithTheConfiguredCertificate() throws {
         let identity = try ThrowAwayIdentity.make(hosts: ["127.0.0.1"])
         let rig = try Rig(

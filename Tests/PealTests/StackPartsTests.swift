@@ -100,6 +100,7 @@ struct StackPartsTests {
             #expect(read.warnings == [])
             #expect(read.apps.map(\.name) == ["helpdesk", "moonlight", "studio", "vault"])
             #expect(read.apps.allSatisfy { !$0.isLogOnly && $0.apnsSandbox != nil })
+            #expect(read.http.gateway == nil && read.gateway.keysFile == nil)
             #expect(read.worker.shards == 1)
             #expect(read.worker.commitIntervalMs == 1000)
             #expect(read.retry.delays.serverSlowMs == (isShort ? 500 : 900_000))
