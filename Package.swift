@@ -157,7 +157,7 @@ let package = Package(
             name: "TestSupport", dependencies: ["Core", "EventLoop", "Redis", "Kafka", "Security"],
             path: "Tests/Support", swiftSettings: strictTests),
         tests("CoreTests", ["Core"]),
-        tests("DecisionsTests", ["Decisions", "Core"]),
+        tests("DecisionsTests", ["Decisions", "EventLoop", "Core"]),
         tests("JobsTests", ["Jobs", "Core"]),
         tests("RenderingTests", ["Rendering", "Jobs", "Core"]),
         tests("EventLoopTests", ["EventLoop", "Core"]),
