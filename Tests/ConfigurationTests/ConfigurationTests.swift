@@ -250,6 +250,10 @@ func problems(_ text: String, _ environment: [String: String] = [:]) -> [String]
             ("apps: {a: {quota: {apns: 5/2h}}}", "'5/2h' is no rate"),
             ("apps: {a: {quota: {sms: 5/s}}}", "unknown key"),
             ("apps: {a: {dedup_ids: 8d}}", "8d must lie between"),
+            ("apps: {a: {unread: {by_thread: maybe}}}", "apps.a.unread.by_thread"),
+            ("registry: {stale_after: 1h}", "1h must lie between"),
+            ("registry: {devices_max: 0}", "must be a whole number from 1"),
+            ("registry: {stale: 1d}", "unknown key 'registry.stale'"),
             ("apps: {a: {dedup_ids_expected: 5}}", "must be a whole number from 1000"),
             ("apps: [a]", "'apps' is a list; write a mapping of settings under it"),
         ])
@@ -259,6 +263,21 @@ func problems(_ text: String, _ environment: [String: String] = [:]) -> [String]
         #expect(found.first?.hasPrefix("peal.yaml:1: ") == true)
         #expect(found.first?.contains(expected) == true, "\(found)")
         #expect(found.first?.contains("secret") == false)
+    }
+
+    @Test("the registry's rules, and which apps count by thread")
+    func registry() throws {
+        let text = """
+            registry: {stale_after: 30d, devices_max: 5}
+            apps: {a: {profile: concierge}, b: {}, c: {profile: concierge, unread: {by_thread: false}}, d: {unread: {by_thread: true}}}
+            """
+        let settings = try load(text, ["TZDIR": "/zones"])
+        #expect(settings.registry.staleAfterMs == 30 * 86_400_000)
+        #expect(settings.registry.devicesMax == 5)
+        #expect(settings.registry.zoneFolder == "/zones")
+        #expect(settings.apps.map(\.unreadByThread) == [true, false, false, true])
+        let own = try load("registry: {zone_folder: /mine}", ["TZDIR": "/zones"])
+        #expect(own.registry.zoneFolder == "/mine")
     }
 
     @Test("limits of an app are read as they are written")

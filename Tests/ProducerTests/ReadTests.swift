@@ -28,6 +28,8 @@ import Testing
         #expect(set.kafka.brokers == "k:1" && set.kafka.names.prefix == "x" && set.kafka.patienceMs == 2000)
         let add = try settings("--app", "shop", "--recipient", "r", "--add", "-4")
         #expect(add.change == .add(-4) && add.device.isEmpty)
+        let thread = try settings("--app", "shop", "--recipient", "r", "--set", "0", "--thread", "cnv_1")
+        #expect(thread.change == .setThread("cnv_1", 0))
     }
 
     @Test(arguments: [
@@ -35,6 +37,8 @@ import Testing
         ["--app", "a", "--recipient", "r", "--set", "1", "--add", "1"],
         ["--app", "a", "--recipient", "r", "--set", "-1"],
         ["--app", "a", "--recipient", "r", "--add", "1", "--as-of", "5"],
+        ["--app", "a", "--recipient", "r", "--add", "1", "--thread", "t"],
+        ["--app", "a", "--recipient", "r", "--set", "1", "--as-of", "5", "--thread", "t"],
         ["--app", "a", "--recipient", "r", "--set", "1", "--redis", "http://x"],
     ])
     func aWrongCallIsRefused(words: [String]) {

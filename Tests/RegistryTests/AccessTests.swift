@@ -127,7 +127,7 @@ struct RegistryExercise {
     var app = "shop"
 
     func run() throws {
-        let directory = DeviceDirectory(session: session, app: app, maximumDevices: 2)
+        let directory = DeviceDirectory(session: session, app: app, devicesMax: 2, staleAfterMs: 0)
         for recipient in (0..<12).map({ "r\($0)" }) + ["a}b", "{c}", "d{e", "}"] {
             try devices(recipient, directory)
             try jobs(recipient)
@@ -143,11 +143,39 @@ struct RegistryExercise {
             try directory.register(recipient: recipient, device: "d\(number)", record)
         }
         #expect(try directory.devices(of: recipient).count == 2)
-        #expect(try directory.owner(of: "token-\(recipient)-2", .android)?.recipient == recipient)
+        #expect(try directory.owner(of: "token-\(recipient)-2", .android) == recipient)
         #expect(try directory.remove(recipient: recipient, device: "d2"))
+        let corrected = try RecipientReference.with(app: app, recipient: recipient) { reference in
+            try Array("d1".utf8).withUnsafeBytes { id in
+                try Array("token-\(recipient)-1".utf8).withUnsafeBytes { token in
+                    try session.run {
+                        RegistryCommands.correctEnvironment(
+                            of: reference, id: id, storedToken: token, registeredAtMs: 2, isSandbox: true,
+                            into: &$0)
+                    }
+                }
+            }
+        }
+        #expect(corrected.integer == 1)
         #expect(try directory.setUnread(3, asOfMs: 1, of: recipient) == 3)
         #expect(try directory.addUnread(-1, of: recipient) == 2)
         try directory.setPreferences(Preferences(), of: recipient)
+        #expect(
+            try directory.read(.setThread("t", 4), of: recipient, device: "", claimMs: 1).unread == 6)
+        #expect(try directory.setUnread(2, of: recipient) == 2)
+        #expect(try directory.unreadByThread(of: recipient) == ["t": 2])
+        let index = SubscriberIndex(session: session, app: app)
+        let shard = SubscriberIndex.shard(of: recipient)
+        let name = Array(recipient.utf8)
+        for topic in ["news", "{x}"] {
+            try index.subscribe(recipient, topic)
+            let found = try index.members(topic, shards: shard..<shard + 1)
+            #expect(found.first?.recipients.contains(name) == true)
+        }
+        let everybody = try index.members("*", shards: shard..<shard + 1)
+        #expect(everybody.first?.recipients.contains(name) == true)
+        try index.unsubscribeFromAll(recipient)
+        #expect(try index.topics(of: recipient).isEmpty)
         _ = try directory.preferences(of: recipient)
         #expect(try directory.unread(of: recipient) == 2)
     }

@@ -137,7 +137,7 @@ import Testing
     @Test(arguments: ["user-1", "", "}", "a}b{c}", "{", "ü/:"])
     func keysOfOneRecipientShareASlot(recipient: String) throws {
         let builders: [(RecipientReference, inout ByteBuffer) -> Void] = [
-            { RegistryKeys.devices($0, into: &$1) }, { RegistryKeys.user($0, into: &$1) },
+            { RegistryKeys.user($0, into: &$1) },
             { RegistryKeys.cap($0, class: $0.app, into: &$1) },
             { RegistryKeys.dedup($0, key: $0.app, into: &$1) },
             { RegistryKeys.hop($0, origin: $0.app, attempt: 3, into: &$1) },
@@ -165,10 +165,11 @@ import Testing
         let text = key.text
         #expect(text == "peal:hop:{shop:u:1}:u:1:12")
         #expect(RegistryKeys.statistics(app: "*", minute: 5) == "peal:stat:{*}:5")
-        #expect(RegistryKeys.owner(app: "shop", tokenDigest: "ab") == "peal:own:{shop:ab}")
+        #expect(RegistryKeys.owners(app: "shop", bucket: 17) == "peal:own:{shop:17}")
         #expect(RegistryKeys.rate(app: "shop", provider: "fcm") == "peal:rate:{shop}:fcm")
         #expect(RegistryKeys.credential(kind: "apns", id: "K1") == "peal:cred:apns:K1")
-        #expect(RegistryKeys.subscribers(app: "shop", topic: "news", shard: 3) == "peal:sub:{shop}:news:3")
+        #expect(RegistryKeys.subscribers(app: "shop", topic: "news", shard: 3) == "peal:sub:{shop:3}:news")
+        #expect(RegistryKeys.subscribers(app: "shop", topic: "*", shard: 3) == "peal:dev:{shop:3}")
     }
 }
 
@@ -181,7 +182,7 @@ import Testing
         let complaints = try ServerSettings.complaints(shelf.session)
         #expect(complaints.count == 2)
         #expect(complaints.first?.contains("CONFIG SET maxmemory-policy noeviction") == true)
-        #expect(complaints.last?.contains("CONFIG SET hash-max-listpack-value 512") == true)
+        #expect(complaints.last?.contains("CONFIG SET hash-max-listpack-value 4096") == true)
     }
 
     @Test func admitThatTheyCantBeRead() throws {

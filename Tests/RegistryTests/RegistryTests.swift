@@ -15,7 +15,7 @@ struct Shelf {
     init() throws {
         server = try RedisServer()
         session = try server.session(scripts: RegistryScripts.all)
-        directory = DeviceDirectory(session: session, app: "shop", maximumDevices: 3)
+        directory = DeviceDirectory(session: session, app: "shop", devicesMax: 3, staleAfterMs: 0)
     }
 
     static func position(_ offset: Int64, at timestampMs: Int64, partition: Int32 = 0) -> JobPosition {

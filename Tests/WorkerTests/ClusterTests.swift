@@ -32,11 +32,17 @@ import Testing
         func register(_ recipient: String, token: Int) throws {
             try DeviceDirectory(session: session, app: "shop").register(
                 recipient: recipient, device: "phone",
-                DeviceRecord(platform: .ios, token: Tokens.apns(token), registeredAtMs: 1_700_000_000_000))
+                DeviceRecord(platform: .ios, token: Tokens.apns(token), registeredAtMs: Clock.wallMs))
         }
 
         func unread(of recipient: String) throws -> Int64 {
             try DeviceDirectory(session: session, app: "shop").unread(of: recipient)
+        }
+
+        func slots(of recipient: String) throws -> [Int] {
+            let shard = RecipientShard.of(text: recipient)
+            let devices = try session.command("CLUSTER", "KEYSLOT", "{shop:\(shard)}").integer ?? -1
+            return [try slot(of: recipient), Int(devices)]
         }
 
         func slot(of recipient: String) throws -> Int {
@@ -71,8 +77,9 @@ import Testing
         }
         try stage.publish(recipients, rounds: 0..<1)
         #expect(rig.wait(seconds: 40) { rig.accepted == 24 })
-        let theirs = try recipients.filter {
-            stage.cluster.slots(of: 1).contains(try stage.slot(of: $0))
+        // A job needs its recipient's node and that of its devices.
+        let theirs = try recipients.filter { recipient in
+            try stage.slots(of: recipient).contains { stage.cluster.slots(of: 1).contains($0) }
         }
         let others = UInt64(recipients.count - theirs.count)
         #expect(!theirs.isEmpty && others > 0)

@@ -67,7 +67,7 @@ final class Rig {
         producing.tuneForEmbeddedBroker()
         producer = try KafkaProducer(producing, topics: topics.map(\.name))
         try producer.warmUp(timeoutMs: 60_000)
-        session = try RedisSession.patient(redis.endpoint)
+        session = try .patient(redis.endpoint, scripts: RegistryScripts.all)
         try startRetry()
         if startsWorker { try startWorker() }
     }
@@ -176,12 +176,13 @@ final class Rig {
 
     func register(
         _ recipient: String, device: String, _ platform: DevicePlatform, token: String, app: String = "shop",
-        sandbox: Bool = false, at: Int64 = 1_700_000_000_000
+        sandbox: Bool = false, at: Int64 = Clock.wallMs - 86_400_000, timeZone: String = ""
     ) throws {
         let directory = DeviceDirectory(session: session, app: app)
         _ = try directory.register(
             recipient: recipient, device: device,
-            DeviceRecord(platform: platform, token: token, registeredAtMs: at, isSandbox: sandbox))
+            DeviceRecord(
+                platform: platform, token: token, registeredAtMs: at, isSandbox: sandbox, timeZone: timeZone))
     }
 
     func devices(of recipient: String, app: String = "shop") throws -> [String] {

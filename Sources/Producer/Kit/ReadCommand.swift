@@ -40,6 +40,9 @@ package enum ReadCommand {
             Option(
                 "as-of", .value("MS"),
                 help: "The client's time of --set, milliseconds since 1970; an older one is ignored."),
+            Option(
+                "thread", .value("THREAD"),
+                help: "With --set: it is that of one thread, and the counter changes by the difference."),
             Option("add", .value("N"), help: "Adds N to the counter; -3 takes three away."),
             Option(
                 "patience", .value("TIME"),
@@ -79,7 +82,11 @@ package enum ReadCommand {
         let count = try arguments.integer("set", in: 0...1_000_000_000)
         let delta = try arguments.integer("add", in: -1_000_000_000...1_000_000_000)
         let asOf = try arguments.integer("as-of")
+        let thread = arguments.string("thread")
         switch (count, delta) {
+        case (let count?, nil) where thread != nil && asOf == nil:
+            settings.change = .setThread(thread ?? "", Int64(count))
+        case _ where thread != nil: throw UsageFailure("--thread goes with --set alone")
         case (let count?, nil): settings.change = .set(Int64(count), asOfMs: Int64(asOf ?? 0))
         case (nil, let delta?) where asOf == nil: settings.change = .add(Int64(delta))
         case (nil, _?): throw UsageFailure("--as-of goes with --set")

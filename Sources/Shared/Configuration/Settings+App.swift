@@ -63,6 +63,8 @@ extension Settings {
         package var outcomes = Outcomes.all
         /// What a text notification without `unread` adds to the recipient's counter.
         package var unreadDefault = 0
+        /// Whether the counter is also kept by thread, so that one thread can be read.
+        package var unreadByThread = false
         /// Whether the counter goes out as a badge.
         package var badge = true
         /// Whether the `concierge` profile shows the job's title, which is the team member's name.
@@ -129,6 +131,7 @@ extension Settings {
             androidChannel = section.optionalText("android_channel")
             let unread = section.section("unread")
             unreadDefault = unread.integer("default", unreadDefault, in: 0...1000)
+            unreadByThread = unread.flag("by_thread", profile == .concierge)
             badge = unread.flag("badge", badge)
             unread.finish()
             readAPNs(section.section("apns"))

@@ -4,6 +4,7 @@
 package struct Settings: Equatable, Sendable {
     package var kafka = Kafka()
     package var redis = Redis()
+    package var registry = Registry()
     package var topics = Topics()
     package var worker = Worker()
     package var retry = Retry()
@@ -28,6 +29,7 @@ package struct Settings: Equatable, Sendable {
     init(_ root: SectionReader) {
         kafka = Kafka(root.section("kafka"))
         redis = Redis(root.section("redis"))
+        registry = Registry(root.section("registry"))
         topics = Topics(root.section("topics"))
         worker = Worker(root.section("worker"))
         retry = Retry(root.section("retry"))

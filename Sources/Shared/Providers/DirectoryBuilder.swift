@@ -84,6 +84,7 @@ package struct DirectoryBuilder {
             case .off: .off
             }
         traits.unreadDefault = Int32(clamping: app.unreadDefault)
+        traits.unreadByThread = app.unreadByThread
         traits.sendsBadge = app.badge
         addLimits(app, &traits)
         return AppEntry(

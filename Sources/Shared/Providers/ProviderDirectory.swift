@@ -14,6 +14,8 @@ package struct AppTraits: BitwiseCopyable, Sendable {
     package var outcomes: OutcomeLevel = .all
     /// What a notification with text but without `unread` adds to the recipient's counter.
     package var unreadDefault: Int32 = 0
+    /// Whether the counter is also kept by thread.
+    package var unreadByThread = false
     /// Whether the counter goes out as a badge.
     package var sendsBadge = true
     /// Whether devices without a route are printed instead of sent.

@@ -76,7 +76,8 @@ package final class PrivateRedisServer {
         var words = [
             "redis-server", "--port", "\(port)", "--bind", "127.0.0.1", "--unixsocket", socketPath,
             "--unixsocketperm", "700", "--dir", directory, "--daemonize", "no", "--save", "",
-            "--maxmemory-policy", "noeviction", "--hash-max-listpack-value", "512", "--tcp-backlog", "128",
+            "--maxmemory-policy", "noeviction", "--hash-max-listpack-value", "4096",
+            "--hash-max-listpack-entries", "512", "--tcp-backlog", "128",
         ]
         words += persistence == .appendOnly ? ["--appendonly", "yes", "--appendfsync", "always"] : []
         return words + settings

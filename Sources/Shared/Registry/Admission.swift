@@ -58,6 +58,8 @@ package struct Admission {
     package var position: JobPosition?
     /// What to add to the unread counter.
     package var unreadDelta: Int64 = 0
+    /// The thread that it is added to as well; nil for none.
+    package var thread: UnsafeRawBufferPointer?
     /// The dedup key.
     package var dedup: DedupClaim?
     /// The frequency cap.
@@ -69,7 +71,7 @@ package struct Admission {
     /// Appends the script call.
     package func encode(into out: inout RedisCommandBuffer) {
         let keys = 1 + (dedup == nil ? 0 : 1) + (cap.map { $0.replaces ? 2 : 1 } ?? 0)
-        let arguments = 6 + (dedup == nil ? 0 : 2) + (cap == nil ? 0 : 3)
+        let arguments = 6 + (dedup == nil ? 0 : 2) + (cap == nil ? 0 : 3) + (isByThread ? 1 : 0)
         out.begin(RegistryScripts.admit, keys: keys, arguments: arguments)
         out.argument { RegistryKeys.user(recipient, into: &$0) }
         if let dedup { out.argument { unsafe RegistryKeys.dedup(recipient, key: dedup.key, into: &$0) } }
@@ -90,11 +92,15 @@ package struct Admission {
             out.argument(decimal: cap.count)
             out.argument(decimal: cap.windowMs)
         }
+        if isByThread, let thread = unsafe thread { unsafe out.argument(bytes: thread) }
     }
+
+    private var isByThread: Bool { unsafe position != nil && thread != nil }
 
     private var flags: Int64 {
         (position == nil ? 0 : 1) | (dedup == nil ? 0 : 2) | (cap == nil ? 0 : 4)
-            | (cap?.replaces == true ? 8 : 0)
+            | (cap?.replaces == true ? 8 : 0) | (isByThread ? 16 : 0)
+            | (position != nil && unreadDelta < 0 ? 32 : 0)
     }
 
     private func encodePosition(into out: inout RedisCommandBuffer) {
@@ -153,25 +159,6 @@ package struct AdmissionReply {
         preferences = unsafe PreferencesView(unsafe reply[3].bytes)
         waitMs = reply[4].integer ?? 0
     }
-}
-
-/// A recipient's devices, read in place out of an HGETALL.
-///
-/// - Valid: during the call that the reply was given to.
-package struct DeviceList {
-    let reply: RedisReplyView
-
-    /// Wraps the reply to `HGETALL peal:dev:...`.
-    package init(_ reply: RedisReplyView) { self.reply = reply }
-
-    /// The number of devices, unreadable ones included.
-    package var count: Int { reply.count / 2 }
-
-    /// The id of the device at `index`.
-    package func id(_ index: Int) -> UnsafeRawBufferPointer { unsafe reply[index * 2].bytes }
-
-    /// The record of the device at `index`; nil when it can't be read.
-    package func device(_ index: Int) -> DeviceView? { unsafe DeviceView(reply[index * 2 + 1].bytes) }
 }
 
 /// The recipient's counter and preferences, from `HMGET`.

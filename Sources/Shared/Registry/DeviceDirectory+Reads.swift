@@ -14,9 +14,13 @@ extension DeviceDirectory {
     /// Changes the counter after a read on `device` (empty when it is none of them) and claims the push to
     /// the recipient's other devices. For `claimMs` nobody else publishes one for the same device, unless a
     /// worker takes it up before.
+    /// - Throws: `.refused` when the thread can't be one, else what Redis says.
     package func read(
         _ change: UnreadChange, of recipient: String, device: String, claimMs: Int64
     ) throws(RedisFailure) -> ReadAnswer {
+        if case .setThread(let thread, _) = change, !(1...256).contains(thread.utf8.count) {
+            throw RedisFailure(.refused, "a thread has 1 to 256 bytes")
+        }
         let id = Array(device.utf8)
         let reply = try RecipientReference.with(app: app, recipient: recipient) {
             (reference) throws(RedisFailure) in

@@ -7,18 +7,26 @@ package import Redis
 /// clients do at each start: the former owner loses the token before the new one gets it.
 /// - Threading: that of its session.
 package struct DeviceDirectory {
-    /// Recipients unheard of for so long are forgotten: 270 days.
-    package static let keepMs: Int64 = 270 * 86_400_000
+    /// Devices unheard of for so long are forgotten unless the configuration says otherwise: 270 days.
+    package static let staleAfterMs: Int64 = 270 * 86_400_000
+    /// The most devices of a recipient unless the configuration says otherwise.
+    package static let devicesMax = 20
 
     let session: RedisSession
     let app: String
-    let maximumDevices: Int
+    let devicesMax: Int
+    let staleAfterMs: Int64
 
-    /// Makes a directory of an app over a session that loads ``RegistryScripts/all``.
-    package init(session: RedisSession, app: String, maximumDevices: Int = 20) {
+    /// Makes a directory of an app over a session that loads ``RegistryScripts/all``. Devices registered
+    /// longer ago than `staleAfterMs` are stale; 0: never.
+    package init(
+        session: RedisSession, app: String, devicesMax: Int = DeviceDirectory.devicesMax,
+        staleAfterMs: Int64 = DeviceDirectory.staleAfterMs
+    ) {
         self.session = session
         self.app = app
-        self.maximumDevices = max(1, maximumDevices)
+        self.devicesMax = max(1, devicesMax)
+        self.staleAfterMs = max(0, staleAfterMs)
     }
 
     /// Registers a device, or refreshes its registration; a token that another recipient or device had moves
@@ -35,12 +43,12 @@ package struct DeviceDirectory {
             let most = DeviceRecord.maximumTokenBytes
             throw RedisFailure(.refused, "a token has 1 to \(most) bytes")
         }
-        let owner = TokenOwner(device: device, recipient: recipient)
-        let former = try ownerText(record.token, record.platform)
-        try removeFormer(former, owner, record)
-        try put(recipient, device, record, encoded)
-        let since = try takeOwnership(record, owner)
-        if since != former { try removeFormer(since, owner, record) }
+        let stored = record.storedToken
+        let former = try owner(ofStored: stored)
+        try removeFormer(former, recipient, stored)
+        try put(recipient, device, encoded)
+        let since = try takeToken(stored, recipient, record.registeredAtMs)
+        if since != former { try removeFormer(since, recipient, stored) }
     }
 
     private static func isDeviceID(_ id: String) -> Bool {
@@ -53,83 +61,91 @@ package struct DeviceDirectory {
             }
     }
 
-    private func ownerKey(_ token: String, _ platform: DevicePlatform) -> String {
-        RegistryKeys.owner(app: app, tokenDigest: DeviceRecord.tokenDigest(token, platform))
+    private func owner(ofStored token: StoredToken) throws(RedisFailure) -> String? {
+        let place = TokenOwnerPlace(token)
+        let reply = try session.run { out in
+            out.begin(3)
+            out.argument("HGET")
+            out.argument(text: RegistryKeys.owners(app: app, bucket: place.bucket))
+            out.argument(array: place.field)
+        }
+        guard case .string(let value) = reply, value.count >= 3 else { return nil }
+        return String(decoding: value.dropFirst(3), as: UTF8.self)
     }
 
-    private func ownerText(_ token: String, _ platform: DevicePlatform) throws(RedisFailure) -> String? {
-        try session.command("GET", ownerKey(token, platform)).text
-    }
-
-    private func takeOwnership(
-        _ record: DeviceRecord, _ owner: TokenOwner
+    private func takeToken(
+        _ token: StoredToken, _ recipient: String, _ registeredAtMs: Int64
     ) throws(RedisFailure) -> String? {
-        try session.command(
-            "SET", ownerKey(record.token, record.platform), owner.text, "PX", "\(Self.keepMs)", "GET"
-        ).text
+        let place = TokenOwnerPlace(token)
+        return try session.run { out in
+            out.begin(RegistryScripts.takeToken, keys: 1, arguments: 4)
+            out.argument(text: RegistryKeys.owners(app: app, bucket: place.bucket))
+            out.argument(array: place.field)
+            out.argument(text: recipient)
+            out.argument(decimal: TokenOwnerPlace.minute(ofMs: registeredAtMs))
+            out.argument(decimal: (staleAfterMs + 59_999) / 60_000)
+        }.text
     }
 
     private func removeFormer(
-        _ text: String?, _ owner: TokenOwner, _ record: DeviceRecord
+        _ former: String?, _ recipient: String, _ token: StoredToken
     ) throws(RedisFailure) {
-        guard let text, text != owner.text, let former = TokenOwner(text: text) else { return }
-        _ = try removeRecord(former, record.storedToken.bytes, beforeMs: 0)
+        guard let former, former != recipient else { return }
+        _ = try removeRecord(of: former, device: "", token)
     }
 
     private func removeRecord(
-        _ owner: TokenOwner, _ stored: [UInt8], beforeMs: Int64
+        of recipient: String, device: String, _ token: StoredToken
     ) throws(RedisFailure) -> Int64 {
-        let id = Array(owner.device.utf8)
-        return try RecipientReference.with(app: app, recipient: owner.recipient) {
-            (recipient) throws(RedisFailure) in
+        let id = Array(device.utf8)
+        return try RecipientReference.with(app: app, recipient: recipient) {
+            (reference) throws(RedisFailure) in
             try session.run { out in
                 unsafe id.withUnsafeBytes { id in
-                    unsafe stored.withUnsafeBytes { stored in
+                    unsafe token.bytes.withUnsafeBytes { token in
                         unsafe RegistryCommands.removeDevice(
-                            of: recipient, id: id, storedToken: stored, beforeMs: beforeMs, into: &out)
+                            of: reference, id: id, storedToken: token, beforeMs: 0, into: &out)
                     }
                 }
             }.integer ?? 0
         }
     }
 
-    /// Writes the record and gives up the tokens that went with it: the device's former one, and that of a
-    /// device that had to make room.
-    private func put(
-        _ recipient: String, _ device: String, _ record: DeviceRecord, _ encoded: [UInt8]
-    ) throws(RedisFailure) {
+    /// Writes the record and gives up the tokens that went with it: the device's former one, and those of
+    /// devices that were stale or had to make room.
+    private func put(_ recipient: String, _ device: String, _ encoded: [UInt8]) throws(RedisFailure) {
         let reply = try RecipientReference.with(app: app, recipient: recipient) {
             (reference) throws(RedisFailure) in
             try session.run { out in
-                out.begin(RegistryScripts.putDevice, keys: 1, arguments: 4)
+                out.begin(RegistryScripts.putDevice, keys: 1, arguments: 5)
                 out.argument { RegistryKeys.devices(reference, into: &$0) }
+                out.argument(text: recipient)
                 out.argument(text: device)
                 out.argument(array: encoded)
-                out.argument(decimal: Int64(maximumDevices))
-                out.argument(decimal: Self.keepMs)
+                out.argument(decimal: Int64(devicesMax))
+                out.argument(decimal: staleAfterMs)
             }
-        }.array
-        guard reply.count == 3 else {
-            throw RedisFailure(.protocolBroken, "an unexpected reply to put_device")
         }
-        if let before = Self.record(reply[0]), before.token != record.token {
-            try release(before, TokenOwner(device: device, recipient: recipient))
-        }
-        if let removed = Self.record(reply[2]), let id = reply[1].text {
-            try release(removed, TokenOwner(device: id, recipient: recipient))
+        for lost in Self.devices(reply) { try release(lost.record, of: recipient) }
+    }
+
+    private static func devices(_ value: RedisValue) -> [(id: String, record: DeviceRecord)] {
+        guard case .string(let bytes) = value else { return [] }
+        return unsafe bytes.withUnsafeBytes { bytes in
+            var list = unsafe DeviceList(bytes)
+            var found: [(id: String, record: DeviceRecord)] = []
+            while let next = list.next() {
+                unsafe found.append((String(decoding: next.id, as: UTF8.self), DeviceRecord(next.device)))
+            }
+            return found
         }
     }
 
-    private static func record(_ value: RedisValue) -> DeviceRecord? {
-        guard case .string(let bytes) = value else { return nil }
-        return unsafe bytes.withUnsafeBytes { unsafe DeviceView($0).map { DeviceRecord($0) } }
-    }
-
-    private func release(_ record: DeviceRecord, _ owner: TokenOwner) throws(RedisFailure) {
-        try session.run {
-            RegistryCommands.releaseOwner(
-                app: app, platform: record.platform, token: record.token, owner: owner, into: &$0)
-        }
+    private func release(_ record: DeviceRecord, of recipient: String) throws(RedisFailure) {
+        let owned = OwnedToken(
+            app: app, recipient: Array(recipient.utf8), token: record.storedToken,
+            latestMs: record.registeredAtMs)
+        try session.run { RegistryCommands.release(owned, into: &$0) }
     }
 
     /// Removes a device whatever its token is; false when there was none.
@@ -138,22 +154,36 @@ package struct DeviceDirectory {
         guard let record = try devices(of: recipient).first(where: { $0.id == device })?.record else {
             return false
         }
-        let owner = TokenOwner(device: device, recipient: recipient)
-        let removed = try removeRecord(owner, record.storedToken.bytes, beforeMs: 0)
-        try release(record, owner)
+        let removed = try removeRecord(of: recipient, device: device, record.storedToken)
+        try release(record, of: recipient)
         return removed == 1
     }
 
-    /// The recipient's devices in no order; unreadable records are left out.
-    package func devices(of recipient: String) throws(RedisFailure) -> [(id: String, record: DeviceRecord)] {
-        try RecipientReference.with(app: app, recipient: recipient) { (reference) throws(RedisFailure) in
-            try session.run { RegistryCommands.devices(reference, into: &$0) }
-        }.pairs.compactMap { pair in Self.record(pair.value).map { (pair.key, $0) } }
+    /// Removes the token from whichever recipient and device has it, and gives the recipient; nil when nobody
+    /// has it.
+    @discardableResult
+    package func remove(token: String, _ platform: DevicePlatform) throws(RedisFailure) -> String? {
+        let stored = StoredToken(text: token, platform)
+        guard let recipient = try owner(ofStored: stored) else { return nil }
+        let record = try devices(of: recipient).first { $0.record.storedToken == stored }?.record
+        guard let record else { return nil }
+        let removed = try removeRecord(of: recipient, device: "", stored)
+        try release(record, of: recipient)
+        return removed == 1 ? recipient : nil
     }
 
-    /// Who has the token now.
-    package func owner(of token: String, _ platform: DevicePlatform) throws(RedisFailure) -> TokenOwner? {
-        try ownerText(token, platform).flatMap { TokenOwner(text: $0) }
+    /// The recipient's devices, the one registered last at the end. Stale ones are among them until they are
+    /// removed.
+    package func devices(of recipient: String) throws(RedisFailure) -> [(id: String, record: DeviceRecord)] {
+        Self.devices(
+            try RecipientReference.with(app: app, recipient: recipient) { (reference) throws(RedisFailure) in
+                try session.run { RegistryCommands.devices(reference, into: &$0) }
+            })
+    }
+
+    /// The recipient that has the token now.
+    package func owner(of token: String, _ platform: DevicePlatform) throws(RedisFailure) -> String? {
+        try owner(ofStored: StoredToken(text: token, platform))
     }
 
     /// The recipient's unread counter.
@@ -161,6 +191,16 @@ package struct DeviceDirectory {
         try RecipientReference.with(app: app, recipient: recipient) { (reference) throws(RedisFailure) in
             try session.run { RegistryCommands.user(reference, into: &$0) }
         }.array.first?.integer ?? 0
+    }
+
+    /// The unread counters of the recipient's threads.
+    package func unreadByThread(of recipient: String) throws(RedisFailure) -> [String: Int64] {
+        let all = try session.command("HGETALL", "peal:usr:{\(app):\(recipient)}").pairs
+        var found: [String: Int64] = [:]
+        for pair in all where pair.key.utf8.first == UInt8(ascii: "t") {
+            found[String(pair.key.dropFirst())] = pair.value.integer ?? 0
+        }
+        return found
     }
 
     /// Adds to the unread counter and gives the result.
@@ -183,7 +223,9 @@ package struct DeviceDirectory {
     }
 
     /// Writes the recipient's preferences.
+    /// - Throws: `.refused` when something is wrong with them, else what Redis says.
     package func setPreferences(_ preferences: Preferences, of recipient: String) throws(RedisFailure) {
+        if let fault = preferences.fault { throw RedisFailure(.refused, fault) }
         _ = try RecipientReference.with(app: app, recipient: recipient) { (reference) throws(RedisFailure) in
             try session.run { RegistryCommands.setPreferences(preferences, of: reference, into: &$0) }
         }

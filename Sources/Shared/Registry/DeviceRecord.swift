@@ -1,5 +1,4 @@
 internal import Core
-internal import Security
 
 /// The system that a token belongs to.
 package enum DevicePlatform: UInt8, Sendable, CaseIterable {
@@ -39,19 +38,19 @@ package enum DeviceTokenKind: UInt8, Sendable, CaseIterable {
 ///
 /// In Redis it is a run of bytes, little-endian, as short as it can be and readable in place by scripts:
 /// ```
-/// 0  format, 1       1  platform     2  flags        3  kind of token
-/// 4  registered at, milliseconds since 1970, 6 bytes
-/// 10 length of the token, 2 bytes    12 token (as raw bytes when it is hexadecimal: flag 2)
-/// then locale, time zone, app version: 1 byte of length and the text each
+/// 0  32, plus the platform          1  flags, plus 32 times the kind of token
+/// 2  registered at, milliseconds since 1970, 6 bytes
+/// 8  length of the stored token: 1 byte, or from 128 on its lower 7 bits plus 128, then the rest
+/// then the token as ``StoredToken`` stores it
+/// then, with flag 16, locale, time zone, app version: 1 byte of length and the text each
 /// ```
 package struct DeviceRecord: Sendable, Equatable {
     /// The most bytes that a token may have; a web push subscription is the longest.
     package static let maximumTokenBytes = 4096
-    static let format: UInt8 = 1
-    static let headerBytes = 12
+    static let format: UInt8 = 32
     static let sandboxFlag: UInt8 = 1
-    static let packedFlag: UInt8 = 2
     static let silencedFlag: UInt8 = 4
+    static let textsFlag: UInt8 = 16
 
     /// The system.
     package var platform: DevicePlatform
@@ -102,38 +101,30 @@ package struct DeviceRecord: Sendable, Equatable {
             appVersion: String(decoding: view.appVersion, as: UTF8.self))
     }
 
-    /// The token as it is stored: raw bytes when it is an even number of lower-case hexadecimal digits.
-    package var storedToken: (bytes: [UInt8], isPacked: Bool) { Self.stored(token, platform) }
-
-    /// The stored form of a platform's token. Other platforms' tokens can't be hexadecimal only by accident.
-    package static func stored(_ token: String, _ platform: DevicePlatform) -> (
-        bytes: [UInt8], isPacked: Bool
-    ) {
-        let text = platform == .ios ? token.lowercased() : token
-        if platform == .ios, !text.isEmpty, let raw = Hex.decode(text.utf8) { return (raw, true) }
-        return (Array(text.utf8), false)
-    }
-
-    /// The name of a token in the key of its owner: SHA-256 in hexadecimal over the token as the provider
-    /// wants it.
-    package static func tokenDigest(_ token: String, _ platform: DevicePlatform) -> String {
-        Hex.encode(SHA256.hash(text: platform == .ios ? token.lowercased() : token))
-    }
+    /// The token as it is stored.
+    package var storedToken: StoredToken { StoredToken(text: token, platform) }
 
     /// The form in Redis; nil when the token is empty or too long. Over-long texts are cut to 255 bytes.
     package var encoded: [UInt8]? {
-        let (stored, isPacked) = storedToken
-        guard !stored.isEmpty, stored.count <= Self.maximumTokenBytes else { return nil }
-        var flags: UInt8 = 0
+        let stored = storedToken
+        let length = stored.bytes.count
+        guard length > 0, length <= Self.maximumTokenBytes else { return nil }
+        let texts = [locale, timeZone, appVersion]
+        let hasTexts = texts.contains { !$0.isEmpty }
+        var flags = stored.form.rawValue | kind.rawValue << 5
         if isSandbox { flags |= Self.sandboxFlag }
-        if isPacked { flags |= Self.packedFlag }
         if isSilenced { flags |= Self.silencedFlag }
-        var out: [UInt8] = [Self.format, platform.rawValue, flags, kind.rawValue]
+        if hasTexts { flags |= Self.textsFlag }
+        var out: [UInt8] = [Self.format | platform.rawValue, flags]
         for shift in 0..<6 { out.append(UInt8(truncatingIfNeeded: registeredAtMs >> Int64(shift * 8))) }
-        out.append(UInt8(truncatingIfNeeded: stored.count))
-        out.append(UInt8(truncatingIfNeeded: stored.count >> 8))
-        out += stored
-        for text in [locale, timeZone, appVersion] {
+        if length < 128 {
+            out.append(UInt8(length))
+        } else {
+            out += [UInt8(length & 127 | 128), UInt8(length >> 7)]
+        }
+        out += stored.bytes
+        guard hasTexts else { return out }
+        for text in texts {
             let bytes = text.utf8.prefix(255)
             out.append(UInt8(bytes.count))
             out += bytes

@@ -5,62 +5,72 @@ package import Core
 /// - Valid: as long as the bytes that it was made from.
 @safe
 package struct DeviceView {
-    @usableFromInline let record: UnsafeRawBufferPointer
-    @usableFromInline let tokenLength: Int
+    private let record: UnsafeRawBufferPointer
+    private let tokenAt: Int
+    private let tokenLength: Int
     /// The system.
     package let platform: DevicePlatform
     /// What the token is for.
     package let kind: DeviceTokenKind
+    /// How the token is stored.
+    package let tokenForm: StoredToken.Form
+    /// The bytes of the record; what follows them is another device's.
+    let length: Int
 
-    /// Checks the record; nil when it isn't one that this version can read.
-    @inlinable package init?(_ record: UnsafeRawBufferPointer) {
-        guard record.count > 12, unsafe record[0] == 1,
-            let platform = unsafe DevicePlatform(rawValue: record[1]),
-            let kind = unsafe DeviceTokenKind(rawValue: record[3])
+    /// Checks the record at the beginning of the bytes; nil when it isn't one that this version can read.
+    package init?(_ record: UnsafeRawBufferPointer) {
+        guard record.count > 9,
+            let platform = unsafe DevicePlatform(rawValue: record[0] ^ DeviceRecord.format),
+            let kind = unsafe DeviceTokenKind(rawValue: record[1] >> 5),
+            let form = unsafe StoredToken.Form(rawValue: record[1] & 0b1010)
         else { return nil }
-        let length = unsafe Int(record[10]) | Int(record[11]) << 8
-        guard length > 0, length <= 4096, record.count >= 12 + length else { return nil }
+        var length = unsafe Int(record[8])
+        var at = 9
+        if length >= 128 {
+            length = unsafe length & 127 | Int(record[9]) << 7
+            at = 10
+        }
+        guard length > 0, length <= DeviceRecord.maximumTokenBytes, record.count >= at + length else {
+            return nil
+        }
+        var end = at + length
+        if unsafe record[1] & DeviceRecord.textsFlag != 0 {
+            for _ in 0..<3 {
+                guard end < record.count else { return nil }
+                unsafe end += 1 + Int(record[end])
+            }
+            guard end <= record.count else { return nil }
+        }
         unsafe self.record = unsafe record
         self.platform = platform
         self.kind = kind
+        tokenForm = form
+        tokenAt = at
         tokenLength = length
+        self.length = end
     }
 
     /// Whether the token belongs to the sandbox environment of APNs.
-    @inlinable package var isSandbox: Bool { unsafe record[2] & 1 != 0 }
-
-    /// Whether ``storedToken`` is the raw form of a hexadecimal token.
-    @inlinable package var isTokenPacked: Bool { unsafe record[2] & 2 != 0 }
+    package var isSandbox: Bool { unsafe record[1] & DeviceRecord.sandboxFlag != 0 }
 
     /// Whether the device's owner forbade alerts in its settings.
-    @inlinable package var isSilenced: Bool { unsafe record[2] & 4 != 0 }
+    package var isSilenced: Bool { unsafe record[1] & DeviceRecord.silencedFlag != 0 }
 
     /// Milliseconds since 1970.
-    @inlinable package var registeredAtMs: Int64 {
+    package var registeredAtMs: Int64 {
         var value: Int64 = 0
-        for index in 0..<6 { unsafe value |= Int64(record[4 + index]) << Int64(index * 8) }
+        for index in 0..<6 { unsafe value |= Int64(record[2 + index]) << Int64(index * 8) }
         return value
     }
 
     /// The token as it is stored.
-    @inlinable package var storedToken: UnsafeRawBufferPointer {
-        unsafe UnsafeRawBufferPointer(rebasing: record[12..<12 + tokenLength])
+    package var storedToken: UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(rebasing: record[tokenAt..<tokenAt + tokenLength])
     }
 
     /// Appends the token as the provider wants it.
-    @inlinable package func appendToken(to out: inout ByteBuffer) {
-        let stored = unsafe storedToken
-        guard isTokenPacked else {
-            unsafe out.append(stored)
-            return
-        }
-        unsafe out.appendWith(minimum: stored.count * 2) { room in
-            for index in 0..<stored.count {
-                unsafe room[index * 2] = unsafe Hex.digit(stored[index] >> 4)
-                unsafe room[index * 2 + 1] = unsafe Hex.digit(stored[index])
-            }
-            return stored.count * 2
-        }
+    package func appendToken(to out: inout ByteBuffer) {
+        unsafe StoredToken.append(storedToken, tokenForm, to: &out)
     }
 
     /// A BCP 47 tag, or empty.
@@ -73,14 +83,45 @@ package struct DeviceView {
     package var appVersion: UnsafeRawBufferPointer { unsafe text(2) }
 
     private func text(_ number: Int) -> UnsafeRawBufferPointer {
-        var at = DeviceRecord.headerBytes + tokenLength
-        for index in 0...number {
-            guard unsafe at < record.count else { break }
-            let end = unsafe at + 1 + Int(record[at])
-            guard unsafe end <= record.count else { break }
-            if index == number { return unsafe UnsafeRawBufferPointer(rebasing: record[at + 1..<end]) }
-            at = end
+        var at = tokenAt + tokenLength
+        guard at < length else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
+        for _ in 0..<number { unsafe at += 1 + Int(record[at]) }
+        return unsafe UnsafeRawBufferPointer(rebasing: record[at + 1..<at + 1 + Int(record[at])])
+    }
+}
+
+/// A device in a ``DeviceList``.
+@safe
+package struct ListedDevice {
+    /// The device's id.
+    package let id: UnsafeRawBufferPointer
+    /// The record.
+    package let device: DeviceView
+}
+
+/// A recipient's devices, read in place: for each the length of its id, the id and the record.
+///
+/// It is walked with ``next()`` once. A record that this version can't read hides those behind it.
+/// - Valid: as long as the bytes that it was made from.
+@safe
+package struct DeviceList {
+    private var rest: UnsafeRawBufferPointer
+
+    /// Walks the value of the recipient's field in `peal:dev:...`; an empty value has no devices.
+    package init(_ bytes: UnsafeRawBufferPointer) { unsafe rest = unsafe bytes }
+
+    /// The next device; nil behind the last one.
+    package mutating func next() -> ListedDevice? {
+        guard let first = unsafe rest.first else { return nil }
+        let length = Int(first)
+        guard unsafe rest.count > 1 + length,
+            let device = unsafe DeviceView(UnsafeRawBufferPointer(rebasing: rest[(1 + length)...]))
+        else {
+            unsafe rest = UnsafeRawBufferPointer(start: nil, count: 0)
+            return nil
         }
-        return unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+        let id = unsafe UnsafeRawBufferPointer(rebasing: rest[1..<1 + length])
+        unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[(1 + length + device.length)...])
+        return unsafe ListedDevice(id: id, device: device)
     }
 }

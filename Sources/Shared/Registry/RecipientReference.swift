@@ -40,8 +40,8 @@ package struct RecipientReference {
 
 /// The keys of the documented Redis interface, appended piece by piece.
 ///
-/// Everything about a recipient carries the hash tag `{app:recipient}`, so that one recipient lives on one
-/// cluster slot and a script may name all its keys.
+/// Everything about a recipient but its devices carries the hash tag `{app:recipient}`, so that it lies on
+/// one cluster slot and a script may name all its keys. Devices lie in the hash of their recipient's shard.
 package enum RegistryKeys {
     /// `{app:recipient}`.
     @inlinable static func tag(_ of: RecipientReference, into out: inout ByteBuffer) {
@@ -52,10 +52,13 @@ package enum RegistryKeys {
         out.append(byte: UInt8(ascii: "}"))
     }
 
-    /// `peal:dev:{app:recipient}`, the hash of devices.
-    @inlinable package static func devices(_ of: RecipientReference, into out: inout ByteBuffer) {
-        out.append("peal:dev:")
-        tag(of, into: &out)
+    /// `peal:dev:{app:<shard>}`, the devices of the recipients of a shard.
+    package static func devices(_ of: RecipientReference, into out: inout ByteBuffer) {
+        out.append("peal:dev:{")
+        unsafe out.append(of.app)
+        out.append(byte: UInt8(ascii: ":"))
+        unsafe out.append(unsigned: UInt64(RecipientShard.of(of.recipient)))
+        out.append(byte: UInt8(ascii: "}"))
     }
 
     /// `peal:usr:{app:recipient}`, the hash of the unread counter and the preferences.
@@ -138,10 +141,8 @@ package enum RegistryKeys {
         out.append(unsigned: UInt64(attempt))
     }
 
-    /// `peal:own:{app:digest}`, the owner of a token.
-    package static func owner(app: String, tokenDigest: String) -> String {
-        "peal:own:{\(app):\(tokenDigest)}"
-    }
+    /// `peal:own:{app:<bucket>}`, some of the owners of tokens.
+    package static func owners(app: String, bucket: Int) -> String { "peal:own:{\(app):\(bucket)}" }
 
     /// `peal:rate:{app}:<provider>`, a provider's quota.
     package static func rate(app: String, provider: String) -> String { "peal:rate:{\(app)}:\(provider)" }
@@ -161,10 +162,8 @@ package enum RegistryKeys {
     /// `peal:keys:{app}`, the credentials that were uploaded for an app.
     package static func uploads(app: String) -> String { "peal:keys:{\(app)}" }
 
-    /// `peal:sub:{app}:<topic>:<shard>`, one part of a topic's subscribers.
-    package static func subscribers(app: String, topic: String, shard: Int) -> String {
-        "peal:sub:{\(app)}:\(topic):\(shard)"
-    }
+    /// `peal:cast:{app:id}`, how far a broadcast has got.
+    package static func broadcast(app: String, id: String) -> String { "peal:cast:{\(app):\(id)}" }
 
     /// `peal:control`, what an operator paused.
     package static let control = "peal:control"

@@ -21,9 +21,10 @@ extension RegistryCommands {
         _ change: UnreadChange, of recipient: RecipientReference, device: UnsafeRawBufferPointer,
         claimMs: Int64, into out: inout RedisCommandBuffer
     ) {
-        out.begin(RegistryScripts.read, keys: 2, arguments: 4)
+        out.begin(RegistryScripts.read, keys: 2, arguments: 5)
         out.argument { RegistryKeys.user(recipient, into: &$0) }
         out.argument { unsafe RegistryKeys.sync(recipient, device: device, into: &$0) }
+        var thread = ""
         switch change {
         case .set(let count, let asOfMs):
             out.argument("set")
@@ -33,8 +34,14 @@ extension RegistryCommands {
             out.argument("add")
             out.argument(decimal: delta)
             out.argument(decimal: 0)
+        case .setThread(let name, let count):
+            out.argument("thread")
+            out.argument(decimal: count)
+            out.argument(decimal: 0)
+            thread = name
         }
         out.argument(decimal: max(1, claimMs))
+        out.argument(text: thread)
     }
 
     /// Gives up the claim of a read's push: from now on the next read publishes another one.
@@ -101,6 +108,9 @@ package enum UnreadChange: Sendable, Equatable {
     case set(Int64, asOfMs: Int64)
     /// So many more, or fewer.
     case add(Int64)
+    /// Of a thread it is now so many, and the counter changes by the difference. Reading a thread that isn't
+    /// counted changes nothing.
+    case setThread(String, Int64)
 }
 
 /// The reply to ``RegistryScripts/takeTokens``.

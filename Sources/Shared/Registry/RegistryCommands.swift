@@ -3,13 +3,6 @@ package import Redis
 
 /// The commands of the registry that workers issue, encoded into a command buffer.
 package enum RegistryCommands {
-    /// Reads a recipient's devices; the reply is a ``DeviceList``.
-    package static func devices(_ of: RecipientReference, into out: inout RedisCommandBuffer) {
-        out.begin(2)
-        out.argument("HGETALL")
-        out.argument { RegistryKeys.devices(of, into: &$0) }
-    }
-
     /// Reads a recipient's counter and preferences; the reply is a ``UserView``.
     package static func user(_ of: RecipientReference, into out: inout RedisCommandBuffer) {
         out.begin(4)
@@ -43,41 +36,16 @@ package enum RegistryCommands {
         out.argument(decimal: max(1, milliseconds))
     }
 
-    /// Removes a device if it still has the token and was registered before `beforeMs` (0: whenever).
-    ///
-    /// The reply is 1 removed, 0 gone or re-registered with another token, -1 registered since. After 1 the
-    /// token's owner goes with ``releaseOwner(app:platform:token:owner:into:)``, on another slot.
-    package static func removeDevice(
-        of recipient: RecipientReference, id: UnsafeRawBufferPointer, storedToken: UnsafeRawBufferPointer,
-        beforeMs: Int64, into out: inout RedisCommandBuffer
-    ) {
-        out.begin(RegistryScripts.removeDevice, keys: 1, arguments: 3)
-        out.argument { RegistryKeys.devices(recipient, into: &$0) }
-        unsafe out.argument(bytes: id)
-        unsafe out.argument(bytes: storedToken)
-        out.argument(decimal: max(0, beforeMs))
-    }
-
-    /// Removes a token's owner if it is still this one; the reply is 1 or 0.
-    package static func releaseOwner(
-        app: String, platform: DevicePlatform, token: String, owner: TokenOwner,
-        into out: inout RedisCommandBuffer
-    ) {
-        out.begin(RegistryScripts.releaseOwner, keys: 1, arguments: 1)
-        out.argument(
-            text: RegistryKeys.owner(app: app, tokenDigest: DeviceRecord.tokenDigest(token, platform)))
-        out.argument(text: owner.text)
-    }
-
     /// Writes a recipient's preferences.
     package static func setPreferences(
         _ preferences: Preferences, of recipient: RecipientReference, into out: inout RedisCommandBuffer
     ) {
-        out.begin(4)
-        out.argument("HSET")
+        let text = preferences.text
+        out.begin(text.isEmpty ? 3 : 4)
+        if text.isEmpty { out.argument("HDEL") } else { out.argument("HSET") }
         out.argument { RegistryKeys.user(recipient, into: &$0) }
         out.argument("prefs")
-        out.argument(text: preferences.text)
+        if !text.isEmpty { out.argument(text: text) }
     }
 
     /// Adds to the unread counter; the reply is the count.
@@ -135,27 +103,4 @@ package enum RegistryCommands {
         out.argument(decimal: entries)
         for field in fields { out.argument(text: field) }
     }
-}
-
-/// Who has a token: a device of a recipient.
-package struct TokenOwner: Sendable, Equatable {
-    /// The device's id; it has no slash.
-    package var device: String
-    /// The recipient.
-    package var recipient: String
-
-    /// Makes an owner.
-    package init(device: String, recipient: String) {
-        self.device = device
-        self.recipient = recipient
-    }
-
-    /// Reads the value of `peal:own:...`; nil when it isn't one.
-    package init?(text: String) {
-        guard let slash = text.firstIndex(of: "/") else { return nil }
-        self.init(device: String(text[..<slash]), recipient: String(text[text.index(after: slash)...]))
-    }
-
-    /// The value in Redis: `<device>/<recipient>`.
-    package var text: String { "\(device)/\(recipient)" }
 }

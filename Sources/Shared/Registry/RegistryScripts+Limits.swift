@@ -1,30 +1,7 @@
 package import Redis
 
-/// The scripts of reads, of dedup by job id and of provider quotas.
+/// The scripts of dedup by job id and of provider quotas.
 extension RegistryScripts {
-    /// Tells the counter that a device has read something, and claims the push that tells the others.
-    ///
-    /// - Keys: user, the claim. Arguments: `set` or `add`, the count or the delta, the client's milliseconds
-    ///   since 1970 of a `set` (0: no comparison), milliseconds that the claim lives.
-    /// - Returns: `{unread, 1 if the caller has to publish the push}`.
-    package static let read = RedisScript(
-        name: "read",
-        source: """
-            local call=redis.call
-            local u=call('HMGET',KEYS[1],'n','s')
-            local n,at=tonumber(u[1]) or 0,tonumber(ARGV[3])
-            if ARGV[1]=='add' or at==0 or at>=(tonumber(u[2]) or 0) then
-             if ARGV[1]=='add' then n=n+tonumber(ARGV[2])
-             else
-              n=tonumber(ARGV[2])
-              if at>0 then call('HSET',KEYS[1],'s',ARGV[3]) end
-             end
-             n=math.min(math.max(0,n),1e9)
-             call('HSET',KEYS[1],'n',n)
-            end
-            return {n,call('SET',KEYS[2],'1','NX','PX',ARGV[4]) and 1 or 0}
-            """)
-
     /// Claims a job's id among the jobs of a window.
     ///
     /// - Keys: the bucket of the job's slice of time, that of the slice before, that of the slice after.

@@ -5,8 +5,8 @@ package enum RegistryScripts {
     /// Every script, for ``RedisClientOptions/scripts``.
     package static let all = [
         admit, setUnread, addUnread, read, settleDedup, claimID, settleID, putDevice, removeDevice,
-        releaseOwner, claimHop, takeTokens, slowQuota, tickTimeSeries,
-        correctEnvironment, CredentialStore.changeScript,
+        takeToken, releaseToken, claimHop, takeTokens, slowQuota, tickTimeSeries,
+        correctEnvironment, listTopic, unlistTopic, CredentialStore.changeScript,
     ]
 
     /// At most one call a job: claims the dedup key, counts the job once, charges the frequency cap.
@@ -14,10 +14,10 @@ package enum RegistryScripts {
     /// It doesn't read the devices: that costs a script three times what it costs a plain command.
     /// - Keys: user, then the dedup key (flag 2), then the cap (flag 4), then the newest waiting job (flag
     ///   8).
-    /// - Arguments: flags (1 count, 2 dedup, 4 cap, 8 a newer job replaces those that wait), the position's
-    ///   field, topic and partition, offset, record timestamp, unread delta; with flag 2 the job's identity
-    ///   and the claim's milliseconds; with flag 4 the job's identity, the most notifications and the
-    ///   window's milliseconds.
+    /// - Arguments: flags (1 count, 2 dedup, 4 cap, 8 a newer job replaces those that wait, 16 count by
+    ///   thread, 32 the delta is negative), the position's field, topic and partition, offset, record
+    ///   timestamp, unread delta; with flag 2 the job's identity and the claim's milliseconds; with flag 4
+    ///   the job's identity, the most notifications and the window's milliseconds; with flag 16 the thread.
     /// - Returns: `{verdict}` for 1 this very job is done, 2 its key is done by another job, 3 claimed by
     ///   another; else `{verdict, unread, seen, preferences, wait ms}` for 0 go ahead, 4 capped and 5
     ///   replaced by a newer job.
@@ -58,12 +58,27 @@ package enum RegistryScripts {
               end
              end
              if seen==0 then
-              n=math.min(math.max(0,n+tonumber(ARGV[6])),1e9)
+              local d=tonumber(ARGV[6])
+              n=math.min(math.max(0,n+d),1e9)
               local p=ARGV[3]..' '..ARGV[4]..' '..ARGV[5]
               if top~=ARGV[5] then p=p..' '..top end
               call('HSET',KEYS[1],'n',n,ARGV[2],p)
+              if f>15 then
+            \(trimThreads)
+            \(roomForThread)
+               if f%32>15 then
+                local key='t'..ARGV[#ARGV]
+                local t=tonumber(call('HGET',KEYS[1],key))
+                if t or room(KEYS[1]) then
+                 t=math.max(0,(t or 0)+d)
+                 if t>0 then call('HSET',KEYS[1],key,t) else call('HDEL',KEYS[1],key) end
+                end
+               end
+               if d<0 or n>=1e9 then trim(KEYS[1],n) end
+              end
              end
             end
+            f=f%16
             local v,w=0,0
             if f>3 then
              local id,most,per=ARGV[a],tonumber(ARGV[a+1]),tonumber(ARGV[a+2])
@@ -95,34 +110,6 @@ package enum RegistryScripts {
             return {v,n,seen,u[3] or '',w}
             """)
 
-    /// Sets the unread counter as of the client's time; an older statement than the last one is ignored.
-    ///
-    /// - Keys: user. Arguments: the count, the client's milliseconds since 1970 (0: no comparison).
-    /// - Returns: `{unread, applied}`.
-    package static let setUnread = RedisScript(
-        name: "set_unread",
-        source: """
-            local u=redis.call('HMGET',KEYS[1],'n','s')
-            local at=tonumber(ARGV[2])
-            if at>0 and at<(tonumber(u[2]) or 0) then return {tonumber(u[1]) or 0,0} end
-            local n=math.min(math.max(0,tonumber(ARGV[1])),1e9)
-            redis.call('HSET',KEYS[1],'n',n)
-            if at>0 then redis.call('HSET',KEYS[1],'s',ARGV[2]) end
-            return {n,1}
-            """)
-
-    /// Adds to the unread counter, which never becomes negative.
-    ///
-    /// - Keys: user. Arguments: the delta. Returns: the count.
-    package static let addUnread = RedisScript(
-        name: "add_unread",
-        source: """
-            local n=(tonumber(redis.call('HGET',KEYS[1],'n')) or 0)+tonumber(ARGV[1])
-            n=math.min(math.max(0,n),1e9)
-            redis.call('HSET',KEYS[1],'n',n)
-            return n
-            """)
-
     /// Marks a claimed dedup key as done, or gives it back when the job failed for good.
     ///
     /// - Keys: dedup. Arguments: the job's identity, milliseconds to remember (0: give back). Returns: 1, or
@@ -136,60 +123,6 @@ package enum RegistryScripts {
              if h and string.byte(h)==99 then redis.call('DEL',KEYS[1]) end
             else redis.call('SET',KEYS[1],'d'..ARGV[1],'PX',ARGV[2]) end
             return 1
-            """)
-
-    /// Writes a device's record; the device registered longest ago makes room when there are too many.
-    ///
-    /// - Keys: devices. Arguments: device id, record, the most devices, milliseconds to keep the hash.
-    /// - Returns: `{the device's record before or '', id of the removed device or '', its record or ''}`.
-    package static let putDevice = RedisScript(
-        name: "put_device",
-        source: """
-            local old=redis.call('HGET',KEYS[1],ARGV[1])
-            redis.call('HSET',KEYS[1],ARGV[1],ARGV[2])
-            redis.call('PEXPIRE',KEYS[1],ARGV[4])
-            local out,lost='',''
-            if not old and redis.call('HLEN',KEYS[1])>tonumber(ARGV[3]) then
-             local all=redis.call('HGETALL',KEYS[1])
-             local first=math.huge
-             for i=1,#all,2 do
-              local a,b,c,d,e,g=string.byte(all[i+1],5,10)
-              local at=g and a+b*256+c*65536+d*2^24+e*2^32+g*2^40 or 0
-              if all[i]~=ARGV[1] and at<first then first=at out=all[i] lost=all[i+1] end
-             end
-             redis.call('HDEL',KEYS[1],out)
-            end
-            return {old or '',out,lost}
-            """)
-
-    /// Removes a device if it still has this token and was registered before a moment.
-    ///
-    /// - Keys: devices. Arguments: device id, stored token, milliseconds since 1970 (0: whenever).
-    /// - Returns: 1 removed, 0 not there or another token, -1 registered since.
-    package static let removeDevice = RedisScript(
-        name: "remove_device",
-        source: """
-            local v=redis.call('HGET',KEYS[1],ARGV[1])
-            if not v then return 0 end
-            local lo,hi=string.byte(v,11,12)
-            if not hi or string.sub(v,13,12+lo+hi*256)~=ARGV[2] then return 0 end
-            local before=tonumber(ARGV[3])
-            if before>0 then
-             local a,b,c,d,e,g=string.byte(v,5,10)
-             if a+b*256+c*65536+d*2^24+e*2^32+g*2^40>=before then return -1 end
-            end
-            redis.call('HDEL',KEYS[1],ARGV[1])
-            return 1
-            """)
-
-    /// Removes a token's owner if it is still this one.
-    ///
-    /// - Keys: owner. Arguments: the owner. Returns: 1 removed, 0 another owner or none.
-    package static let releaseOwner = RedisScript(
-        name: "release_owner",
-        source: """
-            if redis.call('GET',KEYS[1])~=ARGV[1] then return 0 end
-            return redis.call('DEL',KEYS[1])
             """)
 
     /// Claims a retry hop for a record; the record that claimed it may do so again (it is being redelivered).

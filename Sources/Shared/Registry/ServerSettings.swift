@@ -41,18 +41,21 @@ package enum ServerSettings {
                     "Redis may evict keys (maxmemory-policy \(policy)), which loses devices and badges: "
                         + "CONFIG SET maxmemory-policy noeviction")
             }
-            for name in ["hash-max-listpack-value", "hash-max-listpack-entries"] {
-                let value = Int64(try setting(name, session)) ?? 0
-                if value < 512, !(name == "hash-max-listpack-entries" && value >= 128) {
+            for (name, least, best) in [
+                ("hash-max-listpack-value", 512, 4096), ("hash-max-listpack-entries", 128, 512),
+            ] {
+                let value = Int(try setting(name, session)) ?? 0
+                if value < least {
                     found.append(
-                        "Redis stores device records wastefully (\(name) \(value)): CONFIG SET \(name) 512")
+                        "Redis stores device records wastefully (\(name) \(value)): "
+                            + "CONFIG SET \(name) \(best)")
                 }
             }
         } catch {
             guard error.code == .notPermitted || error.code == .refused else { throw error }
             found.append(
                 "Redis doesn't tell its settings (\(error.message)): make sure of maxmemory-policy "
-                    + "noeviction and hash-max-listpack-value 512")
+                    + "noeviction and hash-max-listpack-value 4096")
         }
         return found
     }

@@ -77,6 +77,10 @@ struct JobSlot: PooledSlot {
     var wasAsked = false
     /// Whether the registry let it pass, so that only its devices are missing.
     var isAdmitted = false
+    /// Quiet hours of its recipient that count in the time zone of its devices.
+    var quiet: QuietHours?
+    /// Whether its devices were answered before the registry let it pass: then they are asked for again.
+    var isDeviceListEarly = false
     /// Whether a provider took one of its deliveries, in this attempt or one before.
     var hasAccepted = false
     /// Whether its bytes went to the dead-letter topic.

@@ -69,6 +69,10 @@ extension Shard: RedisReplyHandler {
         if jobs[index].unread != 0, isUncounted(index) {
             admission.position = position(batch, entry)
             admission.unreadDelta = Int64(jobs[index].unread)
+            if traits[Int(jobs[index].app)].unreadByThread, let thread = job.thread {
+                threadName.clear()
+                unsafe admission.thread = thread.unescaped(into: &threadName)
+            }
         }
         if let key = unsafe job.dedup?.unescaped(into: &text) {
             admission.dedup = unsafe DedupClaim(
@@ -79,6 +83,7 @@ extension Shard: RedisReplyHandler {
         jobs[index].round &+= 1
         jobs[index].wasAsked = true
         jobs[index].isAdmitted = false
+        jobs[index].isDeviceListEarly = false
         let changesSomething = admission.position != nil || admission.dedup != nil || admission.cap != nil
         let reference = jobs.reference(index)
         let round = jobs[index].round
@@ -172,10 +177,7 @@ extension Shard: RedisReplyHandler {
     func redisReply(_ tag: RedisTag, _ reply: borrowing RedisReplyView) {
         guard let question = RedisQuestion(rawValue: tag.kind & 15) else { return }
         switch question {
-        case .removeDevice:
-            guard reply.integer == 1 else { return }
-            counts.tokensRemoved &+= 1
-            counters.add(app: Int(clamping: tag.value), field: CounterField.tokensRemoved)
+        case .removeDevice: removed(tag.value, isRemoved: reply.integer == 1)
         case .correctEnvironment: if reply.integer == 1 { counts.environmentsCorrected &+= 1 }
         case .tell: break
         case .tokens: quotaGranted(Int(clamping: tag.value), TokenGrant(copy reply))
@@ -194,7 +196,11 @@ extension Shard: RedisReplyHandler {
                 redisTakesJobs()
                 idClaimed(index, reply.integer.flatMap { IDVerdict(rawValue: $0) })
             case .devices:
-                if jobs[index].isAdmitted { send(index, to: DeviceList(copy reply)) } else { askAgain(index) }
+                guard jobs[index].isAdmitted else {
+                    jobs[index].isDeviceListEarly = true
+                    return
+                }
+                unsafe send(index, to: DeviceList(reply.bytes))
             default:
                 redisTakesJobs()
                 claimed(index, isOurs: reply.integer == 1)
@@ -210,8 +216,9 @@ extension Shard: RedisReplyHandler {
         return index
     }
 
-    /// Asks for the devices once more: their answer has overtaken the admission's, which happens when Redis
-    /// had forgotten the script and the client issued that command again behind this one.
+    /// Asks for the devices once more: their answer has overtaken the admission's, which happens when the
+    /// two lie on different nodes of a cluster, and when Redis had forgotten the script and the client issued
+    /// that command again behind this one.
     private func askAgain(_ index: Int32) {
         scratch.clear()
         let job = jobs[index].job
@@ -243,7 +250,8 @@ extension Shard: RedisReplyHandler {
         case .settleDedup: return claimFailed(tag, .dedup, failure)
         case .mark: return claimFailed(tag, tag.kind >> 4 == 1 ? .overMark : .mark, failure)
         case .count: return countFailed(tag, failure)
-        case .tell, .removeDevice, .correctEnvironment: return
+        case .removeDevice: return removed(tag.value, isRemoved: false)
+        case .tell, .correctEnvironment: return
         case .admit, .user, .devices, .claimHop, .late, .claimID: break
         }
         guard let index = asking(tag) else { return }
@@ -320,19 +328,18 @@ extension Shard: RedisReplyHandler {
     private func pass(_ index: Int32, unread: Int64, _ preferences: PreferencesView) {
         guard isCurrent(index) else { return drop(index) }
         jobs[index].badge = unread
-        let isSilent = jobs[index].job.type == .background || jobs[index].job.type == .badge
-        if !isSilent, let until = preferences.mutedUntilMs, until > nowMs {
-            giveBackCap(index)
-            return conclude(index, .muted, .muted)
-        }
+        jobs[index].quiet = nil
+        if !preferences.isEmpty, isHeldBack(index, preferences) { return }
         if endsSuperseded(index) { return }
         markNewer(index)
         jobs[index].isAdmitted = true
+        if jobs[index].isDeviceListEarly { askAgain(index) }
     }
 
     /// Starts a delivery for each device that the job is for.
     private func send(_ index: Int32, to devices: DeviceList) {
         guard isCurrent(index) else { return drop(index) }
+        if jobs[index].quiet != nil, isQuiet(index, devices) { return }
         jobs[index].stage = .sending
         jobs[index].openDeliveries = 1
         let job = jobs[index].job
@@ -340,9 +347,15 @@ extension Shard: RedisReplyHandler {
         let owed = unsafe batch.headers(entry).value(PealHeader.devices)
         let history = unsafe batch.headers(entry).value(WorkerHeader.history)
         var started = 0
-        for number in 0..<devices.count {
-            let id = unsafe devices.id(number)
-            guard let device = devices.device(number), unsafe wants(job, id) else { continue }
+        var list = devices
+        while let listed = list.next() {
+            let id = unsafe listed.id
+            let device = listed.device
+            if isStale(device) {
+                unsafe removeStale(index, id, device)
+                continue
+            }
+            guard unsafe wants(job, id) else { continue }
             var tried: AttemptHistory = []
             if let owed = unsafe owed {
                 guard let place = unsafe OwedDevices.position(of: id, in: owed) else { continue }
@@ -376,27 +389,6 @@ extension Shard: RedisReplyHandler {
             if unsafe name.unescaped(into: &text).elementsEqual(id) { return job.target == .devices }
         }
         return job.target == .others
-    }
-
-    /// Removes a device's token if it is still the same and was registered before the given time.
-    func removeToken(_ delivery: Int32, registeredBeforeMs: Int64) {
-        let slot = deliveries[delivery]
-        guard unsafe !slot.device.isEmpty else { return }
-        scratch.clear()
-        text.clear()
-        let job = jobs[slot.job].job
-        guard let recipient = unsafe job.recipient?.unescaped(into: &scratch) else { return }
-        // APNs tokens are stored as raw bytes.
-        if slot.provider == .apns, let raw = unsafe Hex.decode(slot.token) {
-            text.append(array: raw)
-        } else {
-            unsafe text.append(slot.token)
-        }
-        _ = redis?.issue(RedisQuestion.removeDevice.tag(UInt64(jobs[slot.job].app), round: 0)) {
-            unsafe RegistryCommands.removeDevice(
-                of: RecipientReference(app: job.app.raw, recipient: recipient), id: slot.device,
-                storedToken: text.bytes, beforeMs: registeredBeforeMs, into: &$0)
-        }
     }
 }
 

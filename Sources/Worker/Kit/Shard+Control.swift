@@ -177,11 +177,11 @@ extension Shard {
         count(reason)
         // Why it waited before says what it still has to pass.
         let isDuplicate = jobs[index].headers.attempt > 0 && isUncounted(index)
-        let isCapped = hasWaited(index, for: .capped)
+        let isUncharged = [Reason.capped, .quietHours].first { hasWaited(index, for: $0) }
         jobs[index].stage = .settling
         handOver(
             index, dueMs: min(nowMs + wait, latest), attempts: 0,
-            reason: isDuplicate ? .duplicate : isCapped ? .capped : reason, provider: soleProvider(index))
+            reason: isDuplicate ? .duplicate : isUncharged ?? reason, provider: soleProvider(index))
         leaveQueue(index, hasEnded: false)
         settle(index)
     }

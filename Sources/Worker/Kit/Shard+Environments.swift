@@ -100,10 +100,8 @@ extension Shard {
         scratch.clear()
         text.clear()
         let job = jobs[slot.job].job
-        guard let recipient = unsafe job.recipient?.unescaped(into: &scratch),
-            let raw = unsafe Hex.decode(slot.token)
-        else { return }
-        text.append(array: raw)
+        guard let recipient = unsafe job.recipient?.unescaped(into: &scratch) else { return }
+        unsafe text.append(array: StoredToken(Array(slot.token), DevicePlatform(slot.platform)).bytes)
         _ = redis?.issue(RedisQuestion.correctEnvironment.tag(UInt64(jobs[slot.job].app), round: 0)) {
             unsafe RegistryCommands.correctEnvironment(
                 of: RecipientReference(app: job.app.raw, recipient: recipient), id: slot.device,

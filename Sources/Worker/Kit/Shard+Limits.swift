@@ -15,7 +15,9 @@ extension Shard {
     /// Only what people see is capped: alerts and encrypted notifications.
     func cap(of index: Int32) -> FrequencyCap? {
         let headers = jobs[index].headers
-        guard headers.attempt == 0 || hasWaited(index, for: .capped) || hasWaited(index, for: .duplicate)
+        guard
+            headers.attempt == 0 || hasWaited(index, for: .capped) || hasWaited(index, for: .duplicate)
+                || hasWaited(index, for: .quietHours)
         else { return nil }
         guard let rule = capRule(of: index) else { return nil }
         return cap(rule, of: index)
@@ -33,8 +35,7 @@ extension Shard {
     /// the standard class.
     private func capRule(of index: Int32) -> CapRule? {
         let job = jobs[index].job
-        let isShown = job.type == .alert && !job.flags.contains(.hidden) || job.type == .encrypted
-        guard isShown, job.recipient != nil else { return nil }
+        guard isShown(job), job.recipient != nil else { return nil }
         let rules = caps[Int(jobs[index].app)]
         for name in [job.kind, job.topic, job.campaign] {
             guard let name else { continue }

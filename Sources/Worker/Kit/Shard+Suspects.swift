@@ -8,13 +8,8 @@ internal import Registry
 
 /// A token that the provider refused in a way that a wrong configuration would also explain.
 struct SuspectToken {
-    var app: Int32
-    var name: [UInt8]
-    var recipient: [UInt8]
+    var token: RemovedToken
     var device: [UInt8]
-    /// As the registry stores it.
-    var token: [UInt8]
-    var beforeMs: Int64
     /// When it is removed, unless too many others are refused meanwhile (loop's clock).
     var dueMs: UInt64
 }
@@ -34,13 +29,13 @@ extension Shard {
         scratch.clear()
         let job = jobs[slot.job].job
         guard let recipient = unsafe job.recipient?.unescaped(into: &scratch) else { return }
-        // APNs tokens are stored as raw bytes.
-        let raw = slot.provider == .apns ? unsafe Hex.decode(slot.token) : nil
         removals.append(
             SuspectToken(
-                app: jobs[slot.job].app, name: unsafe Array(job.app.raw), recipient: unsafe Array(recipient),
-                device: unsafe Array(slot.device), token: unsafe raw ?? Array(slot.token),
-                beforeMs: registeredBeforeMs, dueMs: loop.nowMs &+ Self.suspicionMs))
+                token: unsafe RemovedToken(
+                    app: jobs[slot.job].app, recipient: Array(recipient),
+                    token: StoredToken(Array(slot.token), DevicePlatform(slot.platform)),
+                    beforeMs: registeredBeforeMs),
+                device: unsafe Array(slot.device), dueMs: loop.nowMs &+ Self.suspicionMs))
     }
 
     /// Removes what is due; keeps what belongs to an app whose refusals are too many. Every 100 ms.
@@ -48,11 +43,11 @@ extension Shard {
         guard !removals.isEmpty, redis?.isReady == true else { return }
         var kept = 0
         removals.removeAll { suspect in
-            if breakers[Int(suspect.app)].isOpen(nowMs: nowMs) {
+            if breakers[Int(suspect.token.app)].isOpen(nowMs: nowMs) {
                 kept += 1
                 return true
             }
-            return suspect.dueMs <= loop.nowMs && remove(suspect)
+            return suspect.dueMs <= loop.nowMs && remove(suspect.token, device: suspect.device)
         }
         counts.suspects = removals.count
         guard kept > 0 else { return }
@@ -60,23 +55,5 @@ extension Shard {
         logger.notice(
             "tokens.spared", "Refused tokens are kept, since too many are refused at once.",
             ["tokens": .number(kept)])
-    }
-
-    /// Whether Redis took the removal.
-    private func remove(_ suspect: SuspectToken) -> Bool {
-        let refusal = redis?.issue(RedisQuestion.removeDevice.tag(UInt64(suspect.app), round: 0)) { out in
-            unsafe suspect.name.withUnsafeBytes { name in
-                unsafe suspect.recipient.withUnsafeBytes { recipient in
-                    unsafe suspect.device.withUnsafeBytes { device in
-                        unsafe suspect.token.withUnsafeBytes { token in
-                            unsafe RegistryCommands.removeDevice(
-                                of: RecipientReference(app: name, recipient: recipient), id: device,
-                                storedToken: token, beforeMs: suspect.beforeMs, into: &out)
-                        }
-                    }
-                }
-            }
-        }
-        return refusal == nil || refusal == .malformed
     }
 }

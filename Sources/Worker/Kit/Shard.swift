@@ -40,6 +40,10 @@ struct ShardSettings: Sendable {
     var circuit = CircuitBreaker.Limits()
     /// How much of ``deliveriesMax`` one app may fill, 0...1, when there are several.
     var appShare = 0.5
+    /// Where the machine keeps its time zones.
+    var zoneFolder = "/usr/share/zoneinfo"
+    /// How long a device counts as there after it was registered, in milliseconds; 0: for ever.
+    var staleAfterMs: Int64 = 0
     /// Where changed credentials come from; nil when they never change.
     var live: LiveDirectory?
 }
@@ -121,6 +125,10 @@ final class Shard {
     /// By route.
     var circuits: [RouteCircuit]
     var bulkheads: ShardBulkheads
+    var timeZones: TimeZones
+    /// Removals that Redis has not answered, by number.
+    var openRemovals: [UInt64: RemovedToken] = [:]
+    var lastRemoval: UInt64 = 0
     /// Tokens that are removed soon, unless the configuration turns out to be at fault.
     var removals: [SuspectToken] = []
     /// By route: the GOAWAY frames that were logged.
@@ -139,6 +147,8 @@ final class Shard {
     /// The recipient and the collapse id of the key that is being written.
     var lateName = ByteBuffer(capacity: 256)
     var lateID = ByteBuffer(capacity: 128)
+    /// The thread of the job that is being admitted.
+    var threadName = ByteBuffer(capacity: 256)
     var headers = KafkaHeaders()
     /// What to add to the loop's clock to get wall time.
     private var wallOffsetMs: Int64 = 0
@@ -179,6 +189,7 @@ final class Shard {
         caps = directory.apps.map(\.caps)
         quotas = directory.quotas.map { QuotaGate($0) }
         renderers = directory.apps.map { Renderer(settings: $0.render) }
+        timeZones = TimeZones(folder: settings.zoneFolder)
         queues = RecipientQueues(capacity: 4096)
         completions = Array(repeating: [], count: lanes.count)
         held = Array(repeating: [], count: lanes.count)

@@ -32,6 +32,7 @@ struct ShardStatus: Sendable {
     var retried: UInt64 = 0
     /// Jobs put off by a recipient's cap, and by another job with their dedup key or id.
     var capWaits: UInt64 = 0
+    var quietWaits: UInt64 = 0
     var duplicateWaits: UInt64 = 0
     /// Provider quotas: questions to Redis, tokens given, deliveries that waited for one in memory and in a
     /// retry topic, refusals by a provider, and those that wait in memory now.

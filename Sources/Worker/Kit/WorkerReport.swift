@@ -137,6 +137,7 @@ struct WorkerReport {
     private func appendLimits(_ out: inout ByteBuffer) {
         let counters: [(String, String, (ShardStatus) -> UInt64)] = [
             ("peal_cap_waits_total", "Jobs put off by a recipient's cap.", { $0.capWaits }),
+            ("peal_quiet_waits_total", "Jobs put off by quiet hours.", { $0.quietWaits }),
             (
                 "peal_duplicate_waits_total", "Jobs put off by another one with their dedup key or id.",
                 { $0.duplicateWaits }

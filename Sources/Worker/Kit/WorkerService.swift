@@ -161,7 +161,9 @@ package final class WorkerService {
             urgentReserve: settings.worker.urgentReserve,
             stallMs: try sessionMs(settings, properties) / 2, podName: podName(), printer: printer,
             controlIntervalMs: UInt64(clamping: settings.worker.controlIntervalMs),
-            circuit: settings.providers.circuit, appShare: settings.worker.inFlightAppShare, live: live)
+            circuit: settings.providers.circuit, appShare: settings.worker.inFlightAppShare,
+            zoneFolder: settings.registry.zoneFolder,
+            staleAfterMs: settings.registry.staleAfterMs, live: live)
         let directory = live.snapshot()
         var threads: [WorkerThread] = []
         for (index, loop) in loops.enumerated() {
