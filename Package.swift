@@ -133,6 +133,12 @@ let package = Package(
                 "Logging", "Terminal", "Configuration", "Registry", "Providers", "Services", "ProducerKit",
             ]),
         library(
+            "BroadcastKit", "Sources/Producer/Broadcast",
+            [
+                "Core", "Decisions", "Jobs", "EventLoop", "Kafka", "Redis", "HTTPServer", "Logging",
+                "Terminal", "Configuration", "Registry", "Services",
+            ]),
+        library(
             "SimulatorKit", "Sources/Simulator/Kit",
             ["Core", "Jobs", "EventLoop", "Security", "HTTP2", "HTTPServer", "Logging", "Terminal"]),
         library(
@@ -142,11 +148,11 @@ let package = Package(
                 "Kafka",
                 "Redis", "Logging", "Terminal", "Configuration", "Registry", "Providers", "SimulatorKit",
                 "WorkerKit",
-                "RetryKit", "ProducerKit", "GatewayKit", "Services",
+                "RetryKit", "ProducerKit", "GatewayKit", "BroadcastKit", "Services",
             ]),
 
         // Thin mains.
-        executable("peal-producer", "Sources/Producer/Main", ["ProducerKit", "GatewayKit"]),
+        executable("peal-producer", "Sources/Producer/Main", ["ProducerKit", "GatewayKit", "BroadcastKit"]),
         executable("peal-worker", "Sources/Worker/Main", ["WorkerKit"]),
         executable("peal-retry", "Sources/Retry/Main", ["RetryKit"]),
         executable("peal-simulator", "Sources/Simulator/Main", ["SimulatorKit"]),
@@ -208,6 +214,13 @@ let package = Package(
             [
                 "RetryKit", "Kafka", "Redis", "Registry", "Configuration", "Decisions", "Core", "EventLoop",
                 "Logging", "TestSupport",
+            ]),
+        tests(
+            "BroadcastTests",
+            [
+                "BroadcastKit", "WorkerKit", "RetryKit", "ProducerKit", "SimulatorKit", "Kafka", "Redis",
+                "Registry", "Configuration", "Decisions", "Jobs", "Core", "EventLoop", "Logging", "Terminal",
+                "TestSupport",
             ]),
         tests(
             "WorkerTests",

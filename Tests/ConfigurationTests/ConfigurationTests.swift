@@ -170,7 +170,8 @@ func problems(_ text: String, _ environment: [String: String] = [:]) -> [String]
             ])
         #expect(
             problems("kafka:\n  group.id: x\n") == [
-                "peal.yaml:2: kafka.group.id can't be set: it comes from worker.group and retry.group"
+                "peal.yaml:2: kafka.group.id can't be set: it comes from worker.group, retry.group and "
+                    + "expand.group"
             ])
         #expect(
             problems("", ["PEAL_KAFKA_ENABLE_AUTO_COMMIT": "true"]).first?.hasPrefix(
@@ -377,8 +378,23 @@ func problems(_ text: String, _ environment: [String: String] = [:]) -> [String]
         #expect(
             topics.all == [
                 "push.jobs.urgent", "push.jobs.normal", "push.jobs.bulk", "push.retry.1s", "push.retry.1m",
-                "push.dead", "push.outcomes",
+                "push.broadcast", "push.broadcast.parts", "push.dead", "push.outcomes",
             ])
+    }
+
+    @Test("the broadcast stage has a section and an address of its own")
+    func expand() throws {
+        let settings = try load(
+            "expand: {group: g, parts: 8, parts_active: 2, recipients_max: 2048, drain_deadline: 3s}\n"
+                + "http: {expand: \"127.0.0.1:9\"}")
+        #expect(settings.expand.group == "g" && settings.expand.parts == 8)
+        #expect(settings.expand.partsActive == 2 && settings.expand.recipientsMax == 2048)
+        #expect(settings.expand.drainDeadlineMs == 3_000)
+        #expect(settings.http.expand?.port == 9)
+        #expect(Settings().http.expand?.port == 9103)
+        #expect(problems("expand: {parts: 2000}").count == 1)
+        #expect(problems("expand: {recipients_max: 10}").count == 1)
+        #expect(problems("expand: {pages: 1}").count == 1)
     }
 
     @Test("at most twenty-five problems are told")

@@ -49,7 +49,7 @@ import Testing
 
     @Test func theDocumentedRightsCoverWhatTheScriptsCall() throws {
         let rights = try Set(documentedRights())
-        for script in RegistryScripts.all {
+        for script in RegistryScripts.all + BroadcastCommands.scripts {
             for part in script.source.split(separator: "call('").dropFirst() {
                 let command = part.prefix { $0 != "'" }.lowercased()
                 #expect(rights.contains("+\(command)"), "\(script.name) calls \(command)")

@@ -45,9 +45,28 @@ package enum ProducerCommand {
             130 interrupted.
             """)
 
+    /// A command of another library that this program offers as well.
+    package struct Service: Sendable {
+        /// What it takes.
+        package let command: Command
+        /// Does it; the exit code. The second argument is the whole command, for its help.
+        package let run: @Sendable (Arguments, Command) -> Int32
+
+        /// Puts the two together.
+        package init(_ command: Command, _ run: @escaping @Sendable (Arguments, Command) -> Int32) {
+            self.command = command
+            self.run = run
+        }
+    }
+
     /// The whole command.
-    package static let root = Command(
-        "peal-producer", summary: "Publishes notification jobs.", subcommands: [send, ReadCommand.command])
+    package static let root = root(services: [])
+
+    private static func root(services: [Service]) -> Command {
+        Command(
+            "peal-producer", summary: "Publishes notification jobs.",
+            subcommands: [send, ReadCommand.command] + services.map(\.command))
+    }
 
     /// Reads the `send` command's options.
     /// - Throws: what is wrong with them.
@@ -80,8 +99,14 @@ package enum ProducerCommand {
         }
     }
 
-    /// Runs `send` or `read` and gives the process's exit code; `root` is the command whose help is shown.
-    package static func run(_ arguments: Arguments, root: Command) -> Int32 {
+    /// Runs the process, which offers the services' commands too, and gives its exit code.
+    package static func main(version: String, services: [Service] = []) -> Int32 {
+        let root = root(services: services)
+        let arguments = Console.arguments(for: root, version: version)
+        // A service has signals and a life of its own.
+        for service in services where arguments.path.first == service.command.name {
+            return service.run(arguments, root)
+        }
         let stop = StopFlag()
         Interruption.watch(stop)
         Signals.ignorePipe()

@@ -1,7 +1,18 @@
+import BroadcastKit
 import GatewayKit
 import Glibc
+import ProducerKit
 
 @main
 struct ProducerMain {
-    static func main() { exit(ProducerProgram.main(version: "0.1.0")) }
+    static func main() {
+        exit(
+            ProducerCommand.main(
+                version: "0.1.0",
+                services: [
+                    .init(ServeCommand.command) { arguments, _ in ServeCommand.run(arguments) },
+                    .init(ExpandCommand.command) { arguments, _ in ExpandCommand.run(arguments) },
+                    .init(KeyCommand.command) { KeyCommand.run($0, root: $1) },
+                ]))
+    }
 }

@@ -115,6 +115,31 @@ extension Settings {
         }
     }
 
+    /// The broadcast stage.
+    package struct Expand: Equatable, Sendable {
+        /// The consumer group's name.
+        package var group = "peal-expand"
+        /// The parts that a broadcast is divided into: what several processes can share.
+        package var parts = 64
+        /// Parts that one process expands at a time.
+        package var partsActive = 4
+        /// Recipients that one process has in memory.
+        package var recipientsMax = 65_536
+        /// How long a stop may take, in ms.
+        package var drainDeadlineMs: Int64 = 10_000
+
+        package init() {}
+
+        init(_ section: SectionReader) {
+            group = section.text("group", group)
+            parts = section.integer("parts", parts, in: 1...1024)
+            partsActive = section.integer("parts_active", partsActive, in: 1...64)
+            recipientsMax = section.integer("recipients_max", recipientsMax, in: 1024...1_000_000)
+            drainDeadlineMs = section.duration("drain_deadline", drainDeadlineMs, in: 100...600_000)
+            section.finish()
+        }
+    }
+
     /// The schedule that the topics and the rules make.
     package var retrySchedule: RetrySchedule {
         RetrySchedule(tiers: topics.retryTiers, limits: retry.limits, delays: retry.delays)

@@ -28,7 +28,7 @@ extension Settings {
         private static let reserved: [String: String] = [
             "bootstrap.servers": "write it as kafka.brokers",
             "metadata.broker.list": "write it as kafka.brokers",
-            "group.id": "it comes from worker.group and retry.group",
+            "group.id": "it comes from worker.group, retry.group and expand.group",
             "enable.auto.commit": "Peal commits only what has an outcome",
             "enable.auto.offset.store": "Peal commits only what has an outcome",
             "enable.idempotence": "Peal needs it on",
@@ -200,9 +200,14 @@ extension Settings {
         package var dead: String { "\(prefix).dead" }
         /// The outcome topic.
         package var outcomes: String { "\(prefix).outcomes" }
+        /// The topic of the broadcasts that wait to be planned.
+        package var broadcasts: String { "\(prefix).broadcast" }
+        /// The topic of the parts of planned broadcasts.
+        package var broadcastParts: String { "\(prefix).broadcast.parts" }
         /// Every topic that Peal uses.
         package var all: [String] {
-            Self.allLanes.map(jobs(lane:)) + retryTiers.map(retry) + [dead, outcomes]
+            Self.allLanes.map(jobs(lane:)) + retryTiers.map(retry)
+                + [broadcasts, broadcastParts, dead, outcomes]
         }
     }
 }

@@ -8,6 +8,7 @@ package struct Settings: Equatable, Sendable {
     package var topics = Topics()
     package var worker = Worker()
     package var retry = Retry()
+    package var expand = Expand()
     package var http = HTTP()
     package var gateway = Gateway()
     package var providers = Providers()
@@ -33,6 +34,7 @@ package struct Settings: Equatable, Sendable {
         topics = Topics(root.section("topics"))
         worker = Worker(root.section("worker"))
         retry = Retry(root.section("retry"))
+        expand = Expand(root.section("expand"))
         http = HTTP(root.section("http"))
         gateway = Gateway(root.section("gateway"))
         providers = Providers(root.section("providers"))
@@ -104,6 +106,7 @@ package struct Settings: Equatable, Sendable {
     package struct HTTP: Equatable, Sendable {
         package var worker: ListenAddress? = ListenAddress(host: "0.0.0.0", port: 9101)
         package var retry: ListenAddress? = ListenAddress(host: "0.0.0.0", port: 9102)
+        package var expand: ListenAddress? = ListenAddress(host: "0.0.0.0", port: 9103)
         package var gateway: ListenAddress? = ListenAddress(host: "0.0.0.0", port: 8080)
 
         package init() {}
@@ -111,6 +114,7 @@ package struct Settings: Equatable, Sendable {
         init(_ section: SectionReader) {
             worker = section.listen("worker", worker)
             retry = section.listen("retry", retry)
+            expand = section.listen("expand", expand)
             gateway = section.listen("gateway", gateway)
             section.finish()
         }

@@ -37,6 +37,10 @@ package struct TopicNames: Hashable, Sendable {
     package func retry(tier: String) -> String { "\(prefix).retry.\(tier)" }
     /// The topic of the jobs that will never be sent.
     package var dead: String { "\(prefix).dead" }
+    /// The topic of the broadcasts that wait to be planned.
+    package var broadcasts: String { "\(prefix).broadcast" }
+    /// The topic of the parts of planned broadcasts.
+    package var broadcastParts: String { "\(prefix).broadcast.parts" }
     /// The topic of the terminal outcomes.
     package var outcomes: String { "\(prefix).outcomes" }
 

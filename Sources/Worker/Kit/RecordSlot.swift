@@ -2,6 +2,8 @@
 enum OutputTopic: Equatable {
     case outcomes
     case dead
+    /// Broadcasts, for the broadcast stage.
+    case broadcasts
     /// A retry topic, by the index of its tier.
     case retry(Int)
 }

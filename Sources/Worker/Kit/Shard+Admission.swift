@@ -48,8 +48,7 @@ enum RedisQuestion: UInt8 {
 
 /// From a job whose turn has come to its devices.
 extension Shard: RedisReplyHandler {
-    /// How long a hop's claim and a dedup key are remembered, in milliseconds: longer than a job can wait in
-    /// all.
+    /// The longest that a hop's claim is remembered, in milliseconds.
     private static let hopMemoryMs: Int64 = 2 * 86_400_000
     /// How long nothing is asked of a Redis that could not do what it was asked, in milliseconds.
     private static let redisRestMs: UInt64 = 100
@@ -148,9 +147,15 @@ extension Shard: RedisReplyHandler {
         ) {
             unsafe RegistryCommands.claimHop(
                 of: RecipientReference(app: job.app.raw, recipient: name), origin: origin, attempt: attempt,
-                position: position(batch, entry), milliseconds: Self.hopMemoryMs, into: &$0)
+                position: position(batch, entry), milliseconds: hopMemoryMs(index), into: &$0)
         }
         if refusal != nil { holdForRedis(index) } else { counts.redisRoundTrips &+= 1 }
+    }
+
+    /// How long the claim of a job's hop is remembered, in milliseconds: until the job has expired, for then
+    /// nobody sends a second copy. A minute more is for clocks that differ.
+    private func hopMemoryMs(_ index: Int32) -> Int64 {
+        min(Self.hopMemoryMs, max(0, jobs[index].deadlineMs &- nowMs) &+ 60_000)
     }
 
     /// The record's own place in the log.

@@ -63,14 +63,6 @@ extension Shard {
         }
         jobs[index].app = app
         jobs[index].hasAccepted = jobs[index].headers.hasAccepted
-        let target = jobs[index].job.target
-        guard target != .topic, target != .all else {
-            return bury(
-                index, .dead, .contradictoryJob,
-                "to.topic and to.all are expanded by the broadcast stage, not by a worker; send one job "
-                    + "per recipient"
-            )
-        }
         let now = nowMs
         let published = entry.timestampMs > 0 ? entry.timestampMs : now
         jobs[index].publishedMs = jobs[index].headers.firstMs > 0 ? jobs[index].headers.firstMs : published
@@ -202,8 +194,20 @@ extension Shard {
     func start(_ index: Int32) {
         guard isCurrent(index) else { return drop(index) }
         guard !isCancelled(index) else { return }
+        let target = jobs[index].job.target
+        if target == .topic || target == .all { return expand(index) }
         if traits[Int(jobs[index].app)].dedupIDsMs > 0, claimID(index) { return }
         startClaimed(index)
+    }
+
+    /// Hands a broadcast over to the stage that expands it. Nothing is claimed for it: that stage knows it by
+    /// its id, however often it comes.
+    private func expand(_ index: Int32) {
+        counts.broadcasts &+= 1
+        jobs[index].stage = .settling
+        produceBroadcast(index)
+        leaveQueue(index)
+        settle(index)
     }
 
     /// Sends a job whose id nobody else has claimed.

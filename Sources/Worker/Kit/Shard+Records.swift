@@ -93,6 +93,22 @@ extension Shard {
         keep(index, .retry(tier), headers: body.count, value: -1)
     }
 
+    // MARK: Broadcasts
+
+    /// Hands a job for a topic or for all over to the broadcast stage, with the time that its ages count
+    /// from.
+    func produceBroadcast(_ index: Int32) {
+        body.clear()
+        text.clear()
+        text.append(decimal: jobs[index].publishedMs)
+        unsafe RecordHeaders.pack(Self.bytes(PealHeader.firstMs), text.bytes, into: &body)
+        text.clear()
+        appendOrigin(index, to: &text)
+        unsafe RecordHeaders.pack(Self.bytes(PealHeader.origin), text.bytes, into: &body)
+        passForeignHeaders(index)
+        keep(index, .broadcasts, headers: body.count, value: -1)
+    }
+
     // MARK: Dead letters
 
     func produceDead(_ index: Int32, _ reason: Reason, _ detail: String, _ delivery: Int32?) {
@@ -231,6 +247,7 @@ extension Shard {
         switch topic {
         case .outcomes: outcomeTopic
         case .dead: deadTopic
+        case .broadcasts: broadcastTopic
         case .retry(let tier): retryTopics[min(tier, retryTopics.count - 1)]
         }
     }

@@ -158,6 +158,7 @@ final class Shard {
     private let appsByHash: [UInt64: Int32]
     let outcomeTopic: KafkaProducer.Topic
     let deadTopic: KafkaProducer.Topic
+    let broadcastTopic: KafkaProducer.Topic
     let retryTopics: [KafkaProducer.Topic]
 
     init(
@@ -175,10 +176,12 @@ final class Shard {
         self.logger = logger
         let retryNames = settings.schedule.tiers.map { settings.topics.retry(tier: $0.name) }
         producer = try KafkaProducer(
-            settings.producer, topics: [settings.topics.outcomes, settings.topics.dead] + retryNames)
+            settings.producer,
+            topics: [settings.topics.outcomes, settings.topics.dead, settings.topics.broadcasts] + retryNames)
         outcomeTopic = producer.topic(0)
         deadTopic = producer.topic(1)
-        retryTopics = retryNames.indices.map { [producer] in producer.topic($0 + 2) }
+        broadcastTopic = producer.topic(2)
+        retryTopics = retryNames.indices.map { [producer] in producer.topic($0 + 3) }
         routes = Array(repeating: nil, count: directory.routes.count)
         sideGoAways = Array(repeating: 0, count: directory.routes.count)
         goAwaysLogged = Array(repeating: 0, count: directory.routes.count)

@@ -43,6 +43,8 @@ struct ShardStatus: Sendable {
     var quotaRefusals: UInt64 = 0
     var quotaWaiting = 0
     var dead: UInt64 = 0
+    /// Jobs handed over to the broadcast stage.
+    var broadcasts: UInt64 = 0
     var tokensRemoved: UInt64 = 0
     /// Questions to the other environment of APNs about a token.
     var probes: UInt64 = 0

@@ -89,6 +89,9 @@ struct WorkerReport {
         single(
             &out, "peal_dead_letters_total", "counter", "Records written to the dead-letter topic.",
             sum { $0.dead })
+        single(
+            &out, "peal_broadcasts_total", "counter", "Jobs handed to the broadcast stage.",
+            sum { $0.broadcasts })
         single(&out, "peal_resends_total", "counter", "Immediate resends.", sum { $0.resends })
         single(
             &out, "peal_tokens_removed_total", "counter", "Device tokens removed.", sum { $0.tokensRemoved })

@@ -1,0 +1,94 @@
+internal import Core
+
+/// What the broadcast stage did and holds, at a moment. Counters since the start.
+package struct ExpandSnapshot: Sendable, Equatable {
+    /// Jobs in the bulk lane, acknowledged by the broker; repeated ones count again.
+    package var recipients: UInt64 = 0
+    /// Broadcasts whose parts were published.
+    package var planned: UInt64 = 0
+    /// Records of broadcasts that were known already.
+    package var repeatedPlans: UInt64 = 0
+    /// Parts that were finished, and records of parts that had been or were under way.
+    package var partsDone: UInt64 = 0
+    package var repeatedParts: UInt64 = 0
+    /// Records that went to the dead topic.
+    package var dead: UInt64 = 0
+    /// Records that the broker refused and that were produced again.
+    package var produceFailures: UInt64 = 0
+    /// Questions that Redis did not answer and that were asked again.
+    package var redisFailures: UInt64 = 0
+    /// Commits that failed for another reason than a rebalance.
+    package var commitFailures: UInt64 = 0
+    /// Parts in memory, and those of them that an operator holds back.
+    package var parts = 0
+    package var partsPaused = 0
+    /// Recipients in memory.
+    package var loaded = 0
+    /// Records produced and not acknowledged yet.
+    package var inFlight = 0
+    /// Records of both topics that were not read yet, in the partitions of this process.
+    package var unread: Int64 = 0
+    /// Partitions that this process owns.
+    package var partitions = 0
+    /// Whether the group has been joined.
+    package var isMember = false
+    /// Whether Redis answers, and why not.
+    package var isRedisReady = false
+    package var redisFailure = ""
+    /// Whether it is known what an operator holds back: nothing is expanded before.
+    package var isControlKnown = false
+    /// When the thread last went round, in monotonic ms.
+    package var tickMs: UInt64 = 0
+
+    /// A stage that did nothing yet.
+    package init() {}
+}
+
+extension ExpandSnapshot {
+    /// Prometheus text, version 0.0.4.
+    package func prometheus() -> [UInt8] {
+        var out = ByteBuffer(capacity: 4096)
+        func add(_ name: StaticString, _ type: StaticString, _ help: StaticString, _ value: UInt64) {
+            out.append("# HELP ")
+            out.append(name)
+            out.append(" ")
+            out.append(help)
+            out.append("\n# TYPE ")
+            out.append(name)
+            out.append(" ")
+            out.append(type)
+            out.append("\n")
+            out.append(name)
+            out.append(" ")
+            out.append(unsigned: value)
+            out.append("\n")
+        }
+        func number(_ value: Int) -> UInt64 { UInt64(clamping: value) }
+        add("peal_expand_recipients_total", "counter", "Jobs written to the bulk lane.", recipients)
+        add("peal_expand_planned_total", "counter", "Broadcasts divided into parts.", planned)
+        add("peal_expand_repeated_plans_total", "counter", "Broadcasts that were known.", repeatedPlans)
+        add("peal_expand_parts_done_total", "counter", "Parts finished.", partsDone)
+        add("peal_expand_repeated_parts_total", "counter", "Parts that were known.", repeatedParts)
+        add("peal_expand_dead_total", "counter", "Records in the dead topic.", dead)
+        add("peal_expand_produce_failures_total", "counter", "Failed produces.", produceFailures)
+        add("peal_expand_redis_failures_total", "counter", "Questions asked again.", redisFailures)
+        add("peal_expand_commit_failures_total", "counter", "Failed commits.", commitFailures)
+        add("peal_expand_parts", "gauge", "Parts in memory.", number(parts))
+        add("peal_expand_parts_paused", "gauge", "Parts that an operator holds back.", number(partsPaused))
+        add("peal_expand_loaded_recipients", "gauge", "Recipients in memory.", number(loaded))
+        add("peal_expand_in_flight", "gauge", "Records not acknowledged yet.", number(inFlight))
+        add("peal_expand_unread", "gauge", "Records not read yet.", UInt64(max(0, unread)))
+        add("peal_expand_partitions", "gauge", "Partitions owned.", number(partitions))
+        return out.array
+    }
+
+    /// One JSON object for people.
+    package func json() -> [UInt8] {
+        var out = ByteBuffer(capacity: 512)
+        out.append(text: "{\"recipients\":\(recipients),\"planned\":\(planned),\"parts_done\":\(partsDone)")
+        out.append(text: ",\"parts\":\(parts),\"parts_paused\":\(partsPaused),\"loaded\":\(loaded)")
+        out.append(text: ",\"in_flight\":\(inFlight),\"unread\":\(unread),\"partitions\":\(partitions)")
+        out.append(text: ",\"dead\":\(dead),\"redis_ready\":\(isRedisReady)}\n")
+        return out.array
+    }
+}
