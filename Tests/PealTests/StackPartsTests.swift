@@ -93,7 +93,7 @@ struct StackPartsTests {
                 options: options, brokers: "127.0.0.1:9", redisSocket: "/run/redis.sock",
                 endpoints: simulator.endpoints, credentialDirectory: directory,
                 keyID: simulator.credentials.keyID, teamID: simulator.credentials.teamID
-            ).text(workerPort: 1, retryPort: 2)
+            ).text(workerPort: 1, retryPort: 2, expandPort: isShort ? 3 : nil)
             let path = directory + "/peal.yaml"
             try Files.write(path: path, text: text)
             let read = try Configuration.load(path: path, environment: [:])
@@ -102,6 +102,7 @@ struct StackPartsTests {
             #expect(read.apps.allSatisfy { !$0.isLogOnly && $0.apnsSandbox != nil })
             #expect(read.http.gateway == nil && read.gateway.keysFile == nil)
             #expect(read.worker.shards == 1)
+            #expect(read.http.expand?.port == (isShort ? 3 : nil))
             #expect(read.worker.commitIntervalMs == 1000)
             #expect(read.retry.delays.serverSlowMs == (isShort ? 500 : 900_000))
             #expect(read.providers.apnsProduction.port == Int(simulator.endpoints.apns ?? 0))

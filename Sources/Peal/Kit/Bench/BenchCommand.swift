@@ -6,14 +6,16 @@ internal import Terminal
 enum BenchCommand {
     static let command = Command(
         "bench", summary: "measure the HTTP/2 transport and the whole pipeline against h2load",
-        operands: "[transport|pipeline|retry|lanes]",
+        operands: "[transport|pipeline|retry|lanes|broadcast]",
         options: [
             Option("requests", .value("N"), help: "requests of one transport run (300000)"),
             Option("pairs", .value("N"), help: "transport runs of each side, taken in turns (5)"),
             Option(
                 "jobs", .value("N"), help: "jobs of one pipeline run (200000), bulk jobs of lanes (1000000)"),
             Option("rounds", .value("N"), help: "pipeline runs of each kind (3)"),
-            Option("recipients", .value("N"), help: "recipients with a device each (10000)"),
+            Option(
+                "recipients", .value("N"),
+                help: "recipients with a device each (10000), followers of broadcast (1000000)"),
             Option("shards", .value("N"), help: "sending threads of the worker (1)"),
             Option("partitions", .value("N"), help: "partitions of each topic (64)"),
             Option("json", help: "print one JSON object on standard output"),
@@ -23,7 +25,7 @@ enum BenchCommand {
         details: """
             Needs h2load (Debian: nghttp2-client). Everything runs on this machine, over loopback: what others
             do on it at the same time shows, most of all in requests a second. The ratios come from runs taken
-            in turns and are medians; retry and lanes measure by themselves, without h2load. Exits with 2 when a run could not be made.
+            in turns and are medians; retry, lanes and broadcast measure by themselves, without h2load. Exits with 2 when a run could not be made.
             """)
 
     static func run(_ arguments: Arguments) throws(UsageFailure) -> Int32 {
@@ -39,6 +41,10 @@ enum BenchCommand {
             if arguments.string("jobs") == nil { options.jobs = 1_000_000 }
             return LaneMeasurement.run(options, isJSON: isJSON)
         }
+        if arguments.operands.first == "broadcast" {
+            if arguments.string("recipients") == nil { options.recipients = 1_000_000 }
+            return BroadcastMeasurement.run(options, isJSON: isJSON)
+        }
         do throws(StackFailure) {
             let report = try Bench(options).run()
             Console.write(isJSON ? report.json : report.text(style: Console.style))
@@ -52,11 +58,11 @@ enum BenchCommand {
     private static func options(_ arguments: Arguments) throws(UsageFailure) -> BenchOptions {
         var options = BenchOptions()
         switch arguments.operands.first {
-        case nil, "lanes": break
+        case nil, "lanes", "broadcast": break
         case "transport": options.hasPipeline = false
         case "pipeline": options.hasTransport = false
         case .some(let other):
-            throw UsageFailure("bench takes transport, pipeline, retry or lanes, not \"\(other)\"")
+            throw UsageFailure("bench takes transport, pipeline, retry, lanes or broadcast, not \"\(other)\"")
         }
         options.requests = try arguments.integer("requests", in: 1_000...100_000_000) ?? options.requests
         options.pairs = try arguments.integer("pairs", in: 1...1_000) ?? options.pairs

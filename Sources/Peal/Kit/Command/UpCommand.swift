@@ -18,7 +18,8 @@ enum UpCommand {
             """)
 
     static func run(_ arguments: Arguments) throws(UsageFailure) -> Int32 {
-        let options = try StackArguments.stack(arguments)
+        var options = try StackArguments.stack(arguments)
+        options.expanders = 1
         // Before any thread is made, so that all of them leave these signals to the loop below.
         Signals.block([Signals.interrupt, Signals.terminate])
         do throws(StackFailure) {
@@ -51,6 +52,9 @@ enum UpCommand {
             add(process.name, "http://127.0.0.1:\(port)/metrics", "log \(process.logPath)")
         }
         for (process, port) in zip(stack.retries, stack.retryPorts) {
+            add(process.name, "http://127.0.0.1:\(port)/metrics", "log \(process.logPath)")
+        }
+        for (process, port) in zip(stack.expanders, stack.expanderPorts) {
             add(process.name, "http://127.0.0.1:\(port)/metrics", "log \(process.logPath)")
         }
         for (process, port) in zip(stack.gateways, stack.gatewayPorts) {

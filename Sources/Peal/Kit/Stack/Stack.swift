@@ -29,6 +29,10 @@ package final class Stack {
     package private(set) var workers: [ChildProcess] = []
     /// The retry processes that were started, in order.
     package private(set) var retries: [ChildProcess] = []
+    /// The processes of the broadcast stage that were started, in order.
+    package private(set) var expanders: [ChildProcess] = []
+    /// The ports of their health and metrics, in the same order.
+    package private(set) var expanderPorts: [UInt16] = []
     /// The ports of the workers' health and metrics, in the same order; likewise of the retry services.
     package private(set) var workerPorts: [UInt16] = []
     package private(set) var retryPorts: [UInt16] = []
@@ -80,6 +84,7 @@ package final class Stack {
             for _ in 0..<options.workers { try startWorker() }
             for _ in 0..<options.retries { try startRetry() }
             for _ in 0..<options.gateways { try startGateway() }
+            for _ in 0..<options.expanders { try startExpander() }
             try waitUntilReady()
         } catch {
             stop()
@@ -102,6 +107,8 @@ package final class Stack {
         for tier in StackConfiguration.tiers(options) {
             topics.append((names.retry(tier: tier), options.partitions))
         }
+        topics.append((names.broadcasts, options.partitions))
+        topics.append((names.broadcastParts, options.partitions))
         topics.append((names.outcomes, options.partitions))
         topics.append((names.dead, options.partitions))
         do throws(KafkaFailure) { return try EmbeddedBroker(topics: topics) } catch {
@@ -123,8 +130,9 @@ package final class Stack {
         guard !isStopped else { return }
         isStopped = true
         // The gateways first, so that nothing new comes in while the others finish.
-        for process in gateways + workers + retries { process.send(signal: SIGTERM) }
-        for process in gateways + workers + retries {
+        let all = gateways + expanders + workers + retries
+        for process in all { process.send(signal: SIGTERM) }
+        for process in all {
             process.stop(deadlineMs: 10_000)
             watcher.forget(process.processID)
         }
@@ -169,14 +177,25 @@ package final class Stack {
         }
         let port = try Self.freePort()
         let process = try start(
-            "gateway", program: "producer", command: ["serve"], number: gateways.count + 1, port: port)
+            "gateway", program: "producer", arguments: ["serve"], number: gateways.count + 1, port: port)
         gateways.append(process)
         gatewayPorts.append(port)
         return process
     }
 
+    /// Starts one more process of the broadcast stage; it may not be ready yet.
+    @discardableResult
+    package func startExpander() throws(StackFailure) -> ChildProcess {
+        let port = try Self.freePort()
+        let process = try start(
+            "expand", program: "producer", arguments: ["expand"], number: expanders.count + 1, port: port)
+        expanders.append(process)
+        expanderPorts.append(port)
+        return process
+    }
+
     private func start(
-        _ kind: String, program: String? = nil, command: [String] = [], number: Int, port: UInt16
+        _ kind: String, program: String? = nil, arguments: [String] = [], number: Int, port: UInt16
     ) throws(StackFailure) -> ChildProcess {
         let name = "\(kind)-\(number)"
         let path = "\(directory)/\(name).yaml"
@@ -186,7 +205,8 @@ package final class Stack {
             keyID: simulator.credentials.keyID, teamID: simulator.credentials.teamID,
             keysFile: options.gateways > 0 ? "\(directory)/gateway.keys" : "")
         let text = configuration.text(
-            workerPort: port, retryPort: port, gatewayPort: kind == "gateway" ? port : nil)
+            workerPort: port, retryPort: port, expandPort: port,
+            gatewayPort: kind == "gateway" ? port : nil)
         do throws(SystemFailure) {
             try Files.write(path: path, text: text)
             if !Files.exists(configurationPath) { try Files.write(path: configurationPath, text: text) }
@@ -196,7 +216,7 @@ package final class Stack {
         let programs = options.programDirectory ?? StackOptions.ownDirectory
         let process = try ChildProcess(
             name: name, program: "\(programs)/peal-\(program ?? kind)",
-            arguments: command + ["--config", path],
+            arguments: arguments + ["--config", path],
             environment: options.environment, logPath: "\(directory)/\(name).log")
         watcher.add(process.processID)
         return process
@@ -219,7 +239,7 @@ package final class Stack {
         let end = Clock.monotonicMs + options.readyDeadlineMs
         let all =
             Array(zip(workers, workerPorts)) + Array(zip(retries, retryPorts))
-            + Array(zip(gateways, gatewayPorts))
+            + Array(zip(gateways, gatewayPorts)) + Array(zip(expanders, expanderPorts))
         for (process, port) in all where process.ending == nil {
             while !isReady(port) {
                 guard process.isRunning else {
@@ -247,5 +267,7 @@ package final class Stack {
     }
 
     /// Which of the programs have ended on their own.
-    package var fallen: [ChildProcess] { (workers + retries + gateways).filter { !$0.isRunning } }
+    package var fallen: [ChildProcess] {
+        (workers + retries + gateways + expanders).filter { !$0.isRunning }
+    }
 }

@@ -20,7 +20,9 @@ struct StackConfiguration {
     ]
 
     /// The file's text.
-    func text(workerPort: UInt16, retryPort: UInt16, gatewayPort: UInt16? = nil) -> String {
+    func text(
+        workerPort: UInt16, retryPort: UInt16, expandPort: UInt16? = nil, gatewayPort: UInt16? = nil
+    ) -> String {
         let files = ThrowAwayCredentials.fileNames
         let ca = "ca_file: \(quoted("\(credentialDirectory)/\(files.ca)"))"
         func endpoint(_ port: UInt16?) -> String { "{host: 127.0.0.1, port: \(port ?? 1), \(ca)}" }
@@ -46,6 +48,7 @@ struct StackConfiguration {
             "http",
             [
                 "worker: 127.0.0.1:\(workerPort)", "retry: 127.0.0.1:\(retryPort)",
+                "expand: \(expandPort.map { "127.0.0.1:\($0)" } ?? "off")",
                 gatewayPort.map { "gateway: 127.0.0.1:\($0)" } ?? "gateway: off",
             ])
         out += section("gateway", keysFile.isEmpty ? [] : ["keys_file: \(quoted(keysFile))"])

@@ -39,6 +39,8 @@ package struct StackOptions: Sendable {
     package var retries = 1
     /// Gateways; each takes the stack's API key for every app and scope.
     package var gateways = 0
+    /// Processes of the broadcast stage.
+    package var expanders = 0
     /// Partitions of each job topic, and of the outcome topic. The embedded broker keeps 5 MiB of each.
     package var partitions = 16
     package var topicPrefix = "peal"
