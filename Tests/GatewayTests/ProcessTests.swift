@@ -4,7 +4,6 @@ import Foundation
 import GatewayKit
 import HTTPClient
 import Kafka
-import ProducerKit
 import Redis
 import TestSupport
 import Testing
@@ -40,7 +39,7 @@ import Testing
         let directory = try Files.makeTemporaryDirectory(prefix: "peal-gateway")
         defer { Files.removeTree(directory) }
         let redis = try RedisServer()
-        let broker = try EmbeddedBroker(topics: JobPublisher.topics().map { ($0, 1) })
+        let broker = try EmbeddedBroker()
         let port = try Socket.freePort()
         let yaml = """
             kafka: {brokers: "\(broker.bootstrapServers)"}

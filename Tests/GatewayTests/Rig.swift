@@ -23,27 +23,32 @@ final class Rig: @unchecked Sendable {
     ]
 
     let redis: RedisServer
+    /// Other tests' as well, unless it was asked for.
     let broker: EmbeddedBroker
+    private let prefix: String
     let directory: String
     let service: GatewayService
     private let options: HTTPClientOptions
     private let scheme: String
     private var isStopped = false
 
+    /// `ownsBroker` is for tests that disturb it.
     init(
-        keys: [String]? = Rig.keys, verifier: (any UserTokenVerifier)? = nil, scheme: String = "http",
+        ownsBroker: Bool = false, keys: [String]? = Rig.keys, verifier: (any UserTokenVerifier)? = nil,
+        scheme: String = "http",
         more: (Gatekeeper) -> [GatewayRoute] = { _ in [] },
         configure: (inout GatewaySettings, String) throws -> Void = { _, _ in }
     ) throws {
         self.scheme = scheme
         redis = try RedisServer()
-        broker = try EmbeddedBroker(topics: JobPublisher.topics().map { ($0, 2) })
+        (broker, prefix) = try ownsBroker ? (EmbeddedBroker(), "own") : Brokers.shared.take()
         directory = try Files.makeTemporaryDirectory(prefix: "peal-gateway")
         var redisOptions = RedisClientOptions(endpoint: redis.endpoint)
         redisOptions.scripts = GatewayScripts.all
         redisOptions.timeoutMs = 5_000
         var settings = GatewaySettings(brokers: broker.bootstrapServers, redis: redisOptions)
         settings.isEmbedded = true
+        settings.names = TopicNames(prefix: prefix)
         settings.gateway.timeoutMs = 30_000
         if let keys {
             settings.gateway.keysFile = "\(directory)/keys"
@@ -96,15 +101,16 @@ final class Rig: @unchecked Sendable {
         try send("POST", path, key: key, headers: [("content-type", type)] + headers, body: body)
     }
 
-    /// Every record of a topic, once there are at least `count`.
-    func records(_ topic: String, count: Int) throws -> [String] {
+    /// Every record of a lane, once there are at least `count`.
+    func records(_ lane: String, count: Int) throws -> [String] {
         let sink = Records()
+        let topic = TopicNames(prefix: prefix).jobs(lane: lane)
         var configuration = KafkaConfiguration.tool(brokers: broker.bootstrapServers, group: "reader")
         configuration.tuneForEmbeddedBroker()
         let consumer = try KafkaConsumer(configuration, topics: [topic])
         defer { consumer.close(deadlineMs: 2_000) }
         try consumer.assign(
-            (0..<2).map {
+            (0..<Brokers.partitions).map {
                 TopicPartitionOffset(topic: 0, partition: $0, offset: TopicPartitionOffset.beginning)
             })
         let end = Clock.monotonicMs + 60_000
@@ -131,6 +137,23 @@ final class Rig: @unchecked Sendable {
             usleep(10_000)
         }
         return false
+    }
+}
+
+/// One embedded broker for many gateways, each with topics of its own. It makes topics when a producer asks
+/// for them, with four partitions; to make them beforehand takes a tenth of a second each.
+final class Brokers: Sendable {
+    static let shared = Brokers()
+    static let partitions: Int32 = 4
+    private let state = Locked<(broker: EmbeddedBroker?, next: Int)>((nil, 0))
+
+    /// The broker and a prefix of topics that nobody else has.
+    func take() throws -> (EmbeddedBroker, String) {
+        try state.withLock { state in
+            let broker = try state.broker ?? EmbeddedBroker()
+            state = (broker, state.next + 1)
+            return (broker, "g\(state.next)")
+        }
     }
 }
 

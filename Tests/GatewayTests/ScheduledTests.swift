@@ -31,7 +31,7 @@ import Testing
         #expect(sent.status == 202)
         let flags = sent.json?["jobs"]?.array?.compactMap { $0["scheduled"]?.bool }
         #expect(flags == [true, true, false, false])
-        #expect(try rig.records("peal.jobs.normal", count: 2).count == 2)
+        #expect(try rig.records("normal", count: 2).count == 2)
         let list = try rig.send("GET", "/v1/apps/shop/scheduled")
         #expect(list.status == 200)
         #expect(list.json?["jobs"]?.array?.compactMap { $0["id"]?.string } == ["a/1", "b"])

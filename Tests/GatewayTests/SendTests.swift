@@ -16,10 +16,10 @@ import Testing
         #expect(answer.status == 202)
         #expect(answer.text == #"{"jobs":[{"id":"given","scheduled":false}]}"# + "\n")
         #expect(answer.header("x-request-id")?.count == 16)
-        #expect(try rig.records("peal.jobs.normal", count: 1) == [job("r1", more: #","id":"given""#)])
+        #expect(try rig.records("normal", count: 1) == [job("r1", more: #","id":"given""#)])
         let made = try rig.post(job("r2"), path: "/v1/jobs?lane=urgent")
         #expect(made.status == 202 && made.ids.first?.count == 26)
-        let records = try rig.records("peal.jobs.urgent", count: 1)
+        let records = try rig.records("urgent", count: 1)
         #expect(records.count == 1)
         #expect(try JSONValue.parse(text: records[0])["id"]?.string == made.ids.first)
     }
@@ -32,10 +32,10 @@ import Testing
             "[" + jobs.joined(separator: ",\n") + "]", path: "/v1/jobs", headers: [("lane", "bulk")])
         #expect(array.status == 202)
         #expect(array.ids == (0..<300).map { "j\($0)" })
-        #expect(Set(try rig.records("peal.jobs.bulk", count: 300)) == Set(jobs))
+        #expect(Set(try rig.records("bulk", count: 300)) == Set(jobs))
         let lines = try rig.post(jobs.joined(separator: "\n") + "\n", type: "application/x-ndjson")
         #expect(lines.status == 202 && lines.ids.count == 300)
-        #expect(Set(try rig.records("peal.jobs.normal", count: 300)) == Set(jobs))
+        #expect(Set(try rig.records("normal", count: 300)) == Set(jobs))
     }
 
     @Test func oneBadJobRefusesAllOfThem() throws {
@@ -53,7 +53,7 @@ import Testing
         let alone = try rig.post(job("r", app: "bank"))
         #expect(alone.status == 403 && alone.json?["index"] == nil)
         #expect(try rig.post(good).status == 202)
-        #expect(try rig.records("peal.jobs.normal", count: 1).count == 1)
+        #expect(try rig.records("normal", count: 1).count == 1)
     }
 
     @Test(arguments: [

@@ -14,7 +14,7 @@ import Testing
     private let job = #"{"app":"shop","to":{"recipient":"r"},"title":"Hello"}"#
 
     @Test func anAnswerWaitsForTheBroker() throws {
-        let rig = try Rig()
+        let rig = try Rig(ownsBroker: true)
         defer { rig.stop() }
         #expect(try rig.wait { try rig.send("GET", "/readyz").status == 200 })
         rig.broker.failNext(.produce, with: Array(repeating: .notLeader, count: 100_000))
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func whileKafkaIsAwayNothingIsTaken() throws {
-        let rig = try Rig()
+        let rig = try Rig(ownsBroker: true)
         defer { rig.stop() }
         #expect(try rig.wait { try rig.send("GET", "/readyz").status == 200 })
         rig.broker.setAll(isUp: false)
@@ -47,7 +47,7 @@ import Testing
         rig.broker.setAll(isUp: true)
         #expect(try rig.wait { try rig.send("GET", "/readyz").status == 200 })
         #expect(try rig.post(job).status == 202)
-        #expect(try rig.records("peal.jobs.normal", count: 1).count == 1)
+        #expect(try rig.records("normal", count: 1).count == 1)
     }
 
     @Test func withoutRedisPlainSendsStillWork() throws {
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func aStopAnswersWhatIsUnderWay() throws {
-        let rig = try Rig()
+        let rig = try Rig(ownsBroker: true)
         defer { rig.stop() }
         #expect(try rig.wait { try rig.send("GET", "/readyz").status == 200 })
         rig.broker.failNext(.produce, with: Array(repeating: .notLeader, count: 100_000))
@@ -92,7 +92,7 @@ import Testing
         for caller in callers { caller.join() }
         stopper.join()
         #expect(statuses.withLock { $0 } == Array(repeating: 202, count: 8))
-        #expect(try rig.records("peal.jobs.normal", count: 16).count == 16)
+        #expect(try rig.records("normal", count: 16).count == 16)
         #expect(throws: HTTPClientFailure.self) { try rig.post(job) }
     }
 
@@ -115,7 +115,7 @@ import Testing
         for caller in callers { caller.join() }
         let expected = Set((0..<8).flatMap { number in (0..<25).map { "\(number)-\($0)" } })
         #expect(Set(ids.withLock { $0 }) == expected && ids.withLock { $0 }.count == 200)
-        #expect(try rig.records("peal.jobs.normal", count: 200).count == 200)
+        #expect(try rig.records("normal", count: 200).count == 200)
         let metrics = try rig.send("GET", "/metrics").text
         #expect(metrics.contains("peal_gateway_requests_total{operation=\"sendJobs\",status=\"2xx\"} 200\n"))
         #expect(metrics.contains("peal_gateway_jobs_total 200\n"))
