@@ -29,12 +29,15 @@ struct PreparedSend: Sendable {
     var keyName: String
     var requestID: String
     var idempotency: Idempotency?
+    /// How long the claim keeps others from carrying the request out, in ms: longer than it may take.
+    var claimMs = IdempotencyStore.claimMs
 
     /// Claims the idempotency key and lists the jobs that wait; runs on a registry thread.
     func begin(_ session: RedisSession) throws -> Reply {
         var send = self
         let claims = idempotency.map {
-            IdempotencyStore(session: session, keyName: keyName, key: $0.key, owner: requestID)
+            IdempotencyStore(
+                session: session, keyName: keyName, key: $0.key, owner: requestID, claimMs: claimMs)
         }
         if let claims, let idempotency {
             switch try claims.claim(digest: idempotency.digest, answer: answerText) {

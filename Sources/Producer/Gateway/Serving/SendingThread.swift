@@ -131,9 +131,10 @@ final class SendingThread {
                 unsafe try intake.check(
                     bytes, send.ranges, nowMs: nowMs, isBatch: send.isBatch, allows: allows)
                 if send.idempotencyKey != nil || intake.hasScheduled(nowMs: nowMs) {
-                    let prepared = unsafe intake.prepare(
+                    var prepared = unsafe intake.prepare(
                         send, keyName: keyName, requestID: call.requestID, bodyDigest: bytes, nowMs: nowMs)
-                    return .success(.ask { session in try prepared.begin(session) })
+                    prepared.claimMs = max(prepared.claimMs, settings.gateway.timeoutMs + 30_000)
+                    return .success(.ask { [prepared] session in try prepared.begin(session) })
                 }
                 try checkRoom(for: intake.jobs.count)
                 produce(into: openSlot(pending, nil), lanes: { _ in send.lane })
