@@ -100,7 +100,7 @@ private struct Verifier: UserTokenVerifier {
         #expect(head.status == 200 && head.body.isEmpty)
     }
 
-    private static let rig = Result {
+    private static let rig = Rig.lasting {
         try Rig(verifier: Verifier(), more: { AccessTests.routes($0) })
     }
 

@@ -65,6 +65,22 @@ final class Rig: @unchecked Sendable {
 
     deinit { stop() }
 
+    /// Directories of gateways that live as long as the process.
+    private static let leftovers = Locked<[String]>([])
+
+    /// A gateway that lives as long as the process, for tests that change nothing; its files go at the end.
+    static func lasting(_ make: () throws -> Rig) -> Result<Rig, any Error> {
+        Result {
+            let rig = try make()
+            let isFirst = leftovers.withLock { list in
+                list.append(rig.directory)
+                return list.count == 1
+            }
+            if isFirst { atexit { Rig.leftovers.withLock { $0 }.forEach { Files.removeTree($0) } } }
+            return rig
+        }
+    }
+
     func stop() {
         guard !isStopped else { return }
         isStopped = true

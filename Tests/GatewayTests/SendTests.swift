@@ -82,5 +82,5 @@ import Testing
     }
 
     /// One gateway for the cases that publish nothing; it lives as long as the process.
-    static let shared = Result { try Rig() }
+    static let shared = Rig.lasting { try Rig() }
 }
