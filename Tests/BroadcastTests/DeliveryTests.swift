@@ -98,7 +98,7 @@ import WorkerKit
             _ = try devices.register(
                 recipient: "user-\(number)", device: "phone",
                 DeviceRecord(
-                    platform: .ios, token: Self.token(number), registeredAtMs: 1_700_000_000_000,
+                    platform: .ios, token: Self.token(number), registeredAtMs: Clock.wallMs,
                     isSandbox: false))
         }
         let worker = try startWorker(fixture, simulator, folder)
