@@ -15,17 +15,11 @@ package enum ReadFailure: Error, Sendable {
     case kafka(String)
 }
 
-/// Changes the unread counter after a read and tells the recipient's other devices by a silent push.
+/// Changes the unread counter after a read and tells the recipient's other devices by a silent push; see
+/// ``BadgeSync``.
 ///
-/// Reads are coalesced: the push waits a second in a retry topic, and whatever is read until a worker takes
-/// it up goes with it, since it carries the counter's value at that moment.
 /// - Threading: one thread.
 package final class ReadPublisher {
-    /// How long a push waits for further reads, in milliseconds.
-    package static let gatherMs: Int64 = 1000
-    /// How long a push that no worker has taken up keeps others from being published, in milliseconds.
-    package static let claimMs: Int64 = 10_000
-
     private let session: RedisSession
     private let kafka: SendSettings
     private let parser: JobParser
@@ -47,13 +41,14 @@ package final class ReadPublisher {
     package func read(
         _ change: UnreadChange, app: String, recipient: String, device: String, nowMs: Int64
     ) throws(ReadFailure) -> DeviceDirectory.ReadAnswer {
-        write(app, recipient, device, nowMs)
+        value.clear()
+        BadgeSync.write(app: app, recipient: recipient, device: device, nowMs: nowMs, into: &value)
         var job = Job()
         if let fault = unsafe parser.parse(value.bytes, into: &job) { throw .job(fault) }
         let directory = DeviceDirectory(session: session, app: app)
         let answer: DeviceDirectory.ReadAnswer
         do throws(RedisFailure) {
-            answer = try directory.read(change, of: recipient, device: device, claimMs: Self.claimMs)
+            answer = try directory.read(change, of: recipient, device: device, claimMs: BadgeSync.claimMs)
         } catch {
             throw .redis(error)
         }
@@ -63,19 +58,6 @@ package final class ReadPublisher {
             throw .kafka(sentence)
         }
         return answer
-    }
-
-    private func write(_ app: String, _ recipient: String, _ device: String, _ nowMs: Int64) {
-        value.clear()
-        value.append("{\"app\":")
-        value.append(jsonString: app)
-        value.append(",\"to\":{\"recipient\":")
-        value.append(jsonString: recipient)
-        value.append(",\"except\":[")
-        if !device.isEmpty { value.append(jsonString: device) }
-        value.append("]},\"type\":\"badge\",\"collapse\":\"badge\",\"send_at\":")
-        value.append(jsonString: Timestamp.rfc3339(ms: nowMs + Self.gatherMs))
-        value.append("}")
     }
 
     /// Publishes the push; what went wrong as a sentence, nil when the brokers have it.

@@ -85,6 +85,16 @@ extension Settings {
         package var apnsQuota: Int64?
         /// Notifications in a thousand seconds to FCM; nil for the project's.
         package var fcmQuota: Int64?
+        /// Which client's contract the gateway serves.
+        package var contract = Contract.none
+        /// Contract `wallet_alerts`: one `name:SHA-256 of the client key` a line.
+        package var clientKeysFile: String?
+        /// Contract `wallet_alerts`: the apps that send through this one, beside itself.
+        package var senderIDs: [String] = []
+        /// Contract `creator`: the hosts that links may lead to, in lower case.
+        package var linkHosts: [String] = []
+        /// Contract `wallet_requests`: the relay's public key in hexadecimal; nil for none.
+        package var relayKey: String?
 
         package init(name: String) {
             self.name = name
@@ -141,6 +151,7 @@ extension Settings {
             checkSource(section)
             users = Users(section.section("users"))
             readLimits(section)
+            readContract(section)
             section.finish()
         }
 

@@ -71,6 +71,7 @@ package struct Settings: Equatable, Sendable {
                 list += [credential?.keyFile, credential?.certificateFile, credential?.certificateKeyFile]
             }
             list += [app.fcm?.serviceAccountFile, app.webPush?.keyFile] + (app.users?.files ?? [])
+            list.append(app.clientKeysFile)
         }
         return Set(list.compactMap { $0 }).sorted()
     }

@@ -1,6 +1,8 @@
 internal import Configuration
 internal import HTTPServer
 internal import Logging
+internal import Providers
+internal import Security
 internal import Services
 package import Terminal
 
@@ -47,7 +49,7 @@ package enum ServeCommand {
                 Console.write("The gateway's configuration and its keys can be used.\n")
                 return 0
             }
-            let service = try GatewayService.start(gateway, log: logger)
+            let service = try start(settings, gateway, logger)
             logger.info(
                 "gateway.started", "The gateway is running.",
                 [
@@ -63,4 +65,24 @@ package enum ServeCommand {
             return 1
         }
     }
+
+    private static func start(
+        _ settings: Settings, _ gateway: GatewaySettings, _ logger: Logger
+    ) throws(GatewayFailure) -> GatewayService {
+        let users: UserTokens
+        let ring: SealingRing?
+        do throws(CredentialFailure) {
+            users = try UserTokens(settings, logger: logger)
+            ring = try settings.credentials.ring()
+        } catch {
+            throw GatewayFailure(.keys, error.description)
+        }
+        let apps = GatewayApps(settings)
+        return try GatewayService.start(gateway, log: logger, verifier: users) { gatekeeper in
+            GatewayRoutes.all(apps, GatekeeperAuthority(gatekeeper))
+                + CredentialRoutes.routes(settings, ring: ring, logger: logger)
+        }
+    }
 }
+
+extension UserTokens: UserTokenVerifier {}

@@ -1,0 +1,146 @@
+/// The bodies of the clients' contracts. Their clients may send more than is listed; it is left alone.
+extension APISchemas {
+    static let contracts: [(name: String, json: String)] = [
+        (
+            "WalletSubscription",
+            #"""
+            {"type":"object","required":["fcmToken"],
+             "properties":{
+               "fcmToken":{"type":"string","minLength":1,"maxLength":4096},
+               "deviceId":{"type":"string","minLength":1,"maxLength":256},
+               "appId":{"type":"string","minLength":1,"maxLength":64,
+                 "description":"Left out, all apps are meant."}}}
+            """#
+        ),
+        (
+            "WalletAlert",
+            #"""
+            {"type":"object","required":["recipient","channels","message"],
+             "properties":{
+               "recipient":{"oneOf":[
+                 {"type":"object","required":["type","walletAddress"],
+                  "properties":{"type":{"const":"subscriber"},
+                    "walletAddress":{"type":"string","minLength":1,"maxLength":256}}},
+                 {"type":"object","required":["type","walletAddresses"],
+                  "properties":{"type":{"const":"subscribers"},
+                    "walletAddresses":{"type":"array","minItems":1,"maxItems":10000,
+                      "items":{"type":"string","minLength":1,"maxLength":256}}}},
+                 {"type":"object","required":["type"],
+                  "properties":{"type":{"enum":["all-subscribers","all"]}}}]},
+               "channels":{"type":"array","minItems":1,
+                 "items":{"enum":["PUSH","IN_APP","EMAIL","TELEGRAM"]}},
+               "message":{"type":"object","required":["title","body"],
+                 "properties":{"title":{"type":"string","minLength":1},
+                   "body":{"type":"string","minLength":1},
+                   "image":{"type":"string","minLength":1,"maxLength":2048},
+                   "actions":{"description":"For the other channels; not pushed."}}},
+               "topicId":{"type":["string","null"],"maxLength":256},
+               "data":{"type":"object"},
+               "push":{"$ref":"#/components/schemas/PushSwitches"}}}
+            """#
+        ),
+        (
+            "WalletAlertBatch",
+            #"""
+            {"type":"object","required":["alerts"],
+             "properties":{"alerts":{"type":"array","minItems":1,"maxItems":500,
+               "items":{"$ref":"#/components/schemas/WalletAlert"}}}}
+            """#
+        ),
+        (
+            "ChatToken",
+            #"""
+            {"type":"object","required":["token","platform"],
+             "properties":{
+               "token":{"type":"string","minLength":1,"maxLength":4096},
+               "platform":{"enum":["ios","android"]},
+               "environment":{"enum":["production","sandbox"],"description":"Left out, it is found out."},
+               "device":{"type":"string","minLength":1,"maxLength":256}}}
+            """#
+        ),
+        (
+            "TokenRemoval",
+            #"""
+            {"type":"object","required":["token"],
+             "properties":{"token":{"type":"string","minLength":1,"maxLength":4096}}}
+            """#
+        ),
+        (
+            "ChatMessage",
+            #"""
+            {"type":"object","required":["messageId","preview"],"additionalProperties":false,
+             "properties":{
+               "messageId":{"type":"string","minLength":1,"maxLength":128},
+               "teamMember":{"type":"string","description":"The title, where the app shows team names."},
+               "preview":{"type":"string","minLength":1},
+               "ttl":{"type":"integer","minimum":0,"maximum":2419200}}}
+            """#
+        ),
+        (
+            "ChatRead",
+            #"""
+            {"type":"object","properties":{"device":{"type":"string","minLength":1,"maxLength":256,
+               "description":"The device that read; it isn't told."}}}
+            """#
+        ),
+        (
+            "CreatorToken",
+            #"""
+            {"type":"object","required":["token","platform"],
+             "properties":{
+               "token":{"type":"string","minLength":1,"maxLength":4096},
+               "platform":{"enum":["ios","android","web"]},
+               "environment":{"enum":["production","sandbox"],"description":"Left out, it is found out."}}}
+            """#
+        ),
+        (
+            "CreatorNotification",
+            #"""
+            {"type":"object","required":["kind"],"additionalProperties":false,
+             "properties":{
+               "title":{"type":"string"},"body":{"type":"string"},
+               "kind":{"type":"string","minLength":1,"maxLength":128},
+               "target_url":{"type":"string","minLength":1,"maxLength":2048,
+                 "description":"An absolute path, or https to one of the app's link_hosts."},
+               "dedup_key":{"type":"string","minLength":1,"maxLength":256,
+                 "description":"A second one to the same user within a day is not delivered."},
+               "image":{"type":"string","pattern":"^https://","maxLength":2048},
+               "avatar":{"type":"string","pattern":"^https://","maxLength":2048},
+               "sender":{"type":"object","required":["name"],"additionalProperties":false,
+                 "properties":{"id":{"type":"string"},"name":{"type":"string","minLength":1},
+                   "avatar":{"type":"string","pattern":"^https://"}}},
+               "channel_id":{"type":"string","minLength":1,"maxLength":256},
+               "data":{"type":"object"}}}
+            """#
+        ),
+        (
+            "WalletClient",
+            #"""
+            {"type":"object","required":["client_id","type","token"],
+             "properties":{
+               "client_id":{"type":"string","minLength":1,"maxLength":256,
+                 "description":"did:key: in front is left out."},
+               "type":{"enum":["apns","apns-sandbox","fcm"]},
+               "token":{"type":"string","minLength":1,"maxLength":4096},
+               "always_raw":{"type":["boolean","null"],"default":false}}}
+            """#
+        ),
+        (
+            "WalletMessage",
+            #"""
+            {"type":"object","required":["message","topic","tag"],
+             "properties":{
+               "message":{"type":"string","minLength":1,"description":"Sealed; it is passed on as it is."},
+               "topic":{"type":"string","minLength":1,"maxLength":256},
+               "tag":{"oneOf":[{"type":"integer","minimum":0,"maximum":4294967295},{"type":"string"}]}}}
+            """#
+        ),
+        (
+            "WalletSuccess",
+            #"""
+            {"type":"object","required":["status"],
+             "properties":{"status":{"const":"SUCCESS"},"errors":{"type":"null"},"fields":{"type":"null"}}}
+            """#
+        ),
+    ]
+}

@@ -1,0 +1,134 @@
+/// Jobs and broadcasts.
+extension APISchemas {
+    static let jobs: [(name: String, json: String)] = [
+        (
+            "Job",
+            #"""
+            {"type":"object","required":["app","to"],"additionalProperties":false,
+             "patternProperties":{"^x-":{}},
+             "description":"docs/job-format.md says what each member means and which exclude each other.",
+             "properties":{
+               "app":{"type":"string","pattern":"^[A-Za-z0-9._-]{1,64}$"},
+               "to":{"$ref":"#/components/schemas/Target"},
+               "id":{"type":"string","minLength":1,"maxLength":128},
+               "type":{"type":"string","enum":["alert","background","encrypted","badge","voip","complication",
+                 "fileprovider","location","liveactivity","pushtotalk","widgets","controls","mdm"]},
+               "title":{"type":"string"},"subtitle":{"type":"string"},"body":{"type":"string"},
+               "image":{"type":"string","maxLength":2048},
+               "kind":{"type":"string","minLength":1,"maxLength":128},
+               "category":{"type":"string","minLength":1,"maxLength":128},
+               "thread":{"type":"string","minLength":1,"maxLength":256},
+               "url":{"type":"string","minLength":1,"maxLength":2048},
+               "sound":{"oneOf":[{"type":"string"},{"type":"object"}]},
+               "data":{"type":"object","maxProperties":256},
+               "unread":{"type":"integer","minimum":0,"maximum":10000},
+               "priority":{"enum":["high","normal","low",10,5,1]},
+               "ttl":{"type":"integer","minimum":0,"maximum":2419200},
+               "send_at":{"type":"string","format":"date-time"},
+               "expires_at":{"type":"string","format":"date-time"},
+               "collapse":{"type":"string","minLength":1,"maxLength":64},
+               "dedup":{"type":"string","minLength":1,"maxLength":256},
+               "topic":{"type":"string","minLength":1,"maxLength":256},
+               "campaign":{"type":"string","minLength":1,"maxLength":128},
+               "message":{"type":"string","minLength":1},
+               "tag":{"type":["string","number"]},
+               "push":{"$ref":"#/components/schemas/PushSwitches"},
+               "apns":{"type":"object"},"fcm":{"type":"object"}}}
+            """#
+        ),
+        (
+            "Target",
+            #"""
+            {"oneOf":[
+              {"type":"object","required":["recipient"],"additionalProperties":false,
+               "properties":{"recipient":{"type":"string","minLength":1,"maxLength":256},
+                 "devices":{"type":"array","minItems":1,"maxItems":256,"items":{"type":"string"}},
+                 "except":{"type":"array","maxItems":256,"items":{"type":"string"}}}},
+              {"type":"object","required":["token","platform"],"additionalProperties":false,
+               "properties":{"token":{"type":"string","minLength":1,"maxLength":4096},
+                 "platform":{"enum":["ios","android","web"]},
+                 "environment":{"enum":["production","sandbox"]}}},
+              {"type":"object","required":["topic"],"additionalProperties":false,
+               "properties":{"topic":{"type":"string","minLength":1,"maxLength":256}}},
+              {"type":"object","required":["all"],"additionalProperties":false,
+               "properties":{"all":{"const":true}}}]}
+            """#
+        ),
+        (
+            "PushSwitches",
+            #"""
+            {"type":"object","properties":{
+               "playNotificationSound":{"type":"boolean","default":true},
+               "showNotification":{"type":"boolean","default":true}}}
+            """#
+        ),
+        (
+            "Jobs",
+            #"""
+            {"oneOf":[{"$ref":"#/components/schemas/Job"},
+                      {"type":"array","minItems":1,"items":{"$ref":"#/components/schemas/Job"}}]}
+            """#
+        ),
+        ("JobLines", #"{"type":"string","description":"One job a line."}"#),
+        (
+            "Receipts",
+            #"""
+            {"type":"object","required":["jobs"],"properties":{"jobs":{"type":"array","items":{
+               "type":"object","required":["id","scheduled"],
+               "properties":{"id":{"type":"string"},"scheduled":{"type":"boolean"}}}}}}
+            """#
+        ),
+        ("JobReceipt", #"{"type":"object","required":["id"],"properties":{"id":{"type":"string"}}}"#),
+        (
+            "ScheduledJobs",
+            #"""
+            {"type":"object","required":["jobs","next"],
+             "properties":{
+               "jobs":{"type":"array","items":{"type":"object","required":["id","send_at"],
+                 "properties":{"id":{"type":"string"},"send_at":{"type":"string","format":"date-time"}}}},
+               "next":{"type":["string","null"],"description":"For `after` of the next page."}}}
+            """#
+        ),
+        (
+            "Broadcast",
+            #"""
+            {"type":"object","required":["to"],
+             "description":"A job whose to names a topic or all; the path names the app.",
+             "properties":{"to":{"oneOf":[
+               {"type":"object","required":["topic"],"additionalProperties":false,
+                "properties":{"topic":{"type":"string","minLength":1,"maxLength":256}}},
+               {"type":"object","required":["all"],"additionalProperties":false,
+                "properties":{"all":{"const":true}}}]}}}
+            """#
+        ),
+        (
+            "BroadcastReceipt",
+            #"""
+            {"type":"object","required":["id","campaign","scheduled"],
+             "properties":{"id":{"type":"string"},"campaign":{"type":"string"},
+               "scheduled":{"type":"boolean"}}}
+            """#
+        ),
+        (
+            "BroadcastStatus",
+            #"""
+            {"type":"object","required":["id","campaign","state","recipients","parts","parts_done"],
+             "properties":{"id":{"type":"string"},"campaign":{"type":"string"},
+               "state":{"enum":["planned","running","paused","cancelled","done"]},
+               "audience":{"type":"string","description":"all, or topic: and the topic."},
+               "recipients":{"type":"integer","description":"Recipients whose jobs are in the bulk lane."},
+               "parts":{"type":"integer"},"parts_done":{"type":"integer"},
+               "started_ms":{"type":"integer"},"finished_ms":{"type":"integer"}}}
+            """#
+        ),
+        (
+            "BroadcastOrder",
+            #"""
+            {"type":"object","required":["id","known","order"],
+             "properties":{"id":{"type":"string"},
+               "known":{"type":"boolean","description":"Whether its expansion has begun."},
+               "order":{"enum":["pause","resume","cancel"]}}}
+            """#
+        ),
+    ]
+}

@@ -1,0 +1,248 @@
+import Core
+import Foundation
+import Registry
+import Testing
+
+@testable import GatewayKit
+
+@Suite struct WalletAlertsTests {
+    private let rig: HandlerRig
+
+    init() throws { rig = try HandlerRig() }
+
+    private func subscription(
+        _ verb: String, _ wallet: String, _ body: String, key: String? = HandlerRig.clientKey
+    ) throws -> HandlerRig.Outcome {
+        var headers = ["authorization": "Bearer user.\(wallet).wallet"]
+        if let key { headers["x-dialect-client-key"] = key }
+        return try rig.call("POST", "/v2/push/\(verb)", body, headers: headers, principal: .anyone)
+    }
+
+    private func send(_ body: String, sender: String = "wallet", key: String? = nil) throws
+        -> HandlerRig.Outcome
+    {
+        try rig.call(
+            "POST", "/v2/\(sender)/send", body, headers: ["x-dialect-api-key": key ?? "key:\(sender)"],
+            principal: .anyone)
+    }
+
+    private func alert(_ recipient: String, _ more: String = "") -> String {
+        #"{"recipient":\#(recipient),"channels":["PUSH","IN_APP"],"message":{"title":"T","body":"B"}\#(more)}"#
+    }
+
+    private func one(_ wallet: String) -> String { #"{"type":"subscriber","walletAddress":"\#(wallet)"}"# }
+
+    // MARK: Subscriptions
+
+    @Test func aDeviceIsSubscribedForAllAppsAndUnsubscribed() throws {
+        let made = try subscription("subscribe", "W1", #"{"fcmToken":"t-1","deviceId":"phone","extra":1}"#)
+        #expect(made.status == 200)
+        #expect(made.body == .object([]))
+        #expect(try rig.devices(of: "W1", app: "wallet")["phone"]?.token == "t-1")
+        #expect(try rig.devices(of: "W1", app: "wallet")["phone"]?.platform == .android)
+        let sent = try send(alert(one("W1")))
+        #expect(sent.status == 202)
+        #expect(sent.body == .object([]))
+        #expect(sent.jobs.map { $0["to"] } == [.object([.init(name: "recipient", value: .string("W1"))])])
+        let gone = try subscription("unsubscribe", "W1", #"{"fcmToken":"t-1","deviceId":"phone"}"#)
+        #expect(gone.status == 200)
+        #expect(try rig.devices(of: "W1", app: "wallet").isEmpty)
+        #expect(try subscription("unsubscribe", "W1", #"{"fcmToken":"t-1"}"#).status == 200)
+    }
+
+    @Test func withoutADeviceIDTheTokenIsTheDevice() throws {
+        _ = try subscription("subscribe", "W1", #"{"fcmToken":"t-1"}"#)
+        _ = try subscription("subscribe", "W1", #"{"fcmToken":"t-1"}"#)
+        _ = try subscription("subscribe", "W1", #"{"fcmToken":"t-2","deviceId":"id with: blanks"}"#)
+        #expect(try rig.devices(of: "W1", app: "wallet").count == 2)
+        // A client that forgot its device id is found by its token.
+        _ = try subscription("unsubscribe", "W1", #"{"fcmToken":"t-2"}"#)
+        #expect(try rig.devices(of: "W1", app: "wallet").values.map(\.token) == ["t-1"])
+    }
+
+    @Test func aDeviceTakesTheAlertsOfTheAppsThatItSubscribedTo() throws {
+        _ = try subscription("subscribe", "W1", #"{"fcmToken":"a","deviceId":"all"}"#)
+        _ = try subscription("subscribe", "W1", #"{"fcmToken":"b","deviceId":"one","appId":"dapp-1"}"#)
+        func devices(_ sender: String) throws -> JSONValue? {
+            try send(alert(one("W1")), sender: sender).jobs.first?["to"]?["devices"]
+        }
+        // Nobody has to be named where all devices take it.
+        #expect(try devices("dapp-1") == nil)
+        #expect(try devices("dapp-2") == .array([.string("all")]))
+        _ = try subscription("subscribe", "W1", #"{"fcmToken":"b","deviceId":"one","appId":"dapp-2"}"#)
+        #expect(try devices("dapp-2") == nil)
+        // Of everything but one app.
+        _ = try subscription("unsubscribe", "W1", #"{"fcmToken":"a","deviceId":"all","appId":"dapp-1"}"#)
+        #expect(try devices("dapp-1") == .array([.string("one")]))
+        #expect(try rig.devices(of: "W1", app: "wallet").count == 2)
+        _ = try subscription("unsubscribe", "W1", #"{"fcmToken":"b","deviceId":"one","appId":"dapp-1"}"#)
+        #expect(try send(alert(one("W1")), sender: "dapp-1").jobs.isEmpty)
+        // The last app of a device takes the device along.
+        _ = try subscription("unsubscribe", "W1", #"{"fcmToken":"b","deviceId":"one","appId":"dapp-2"}"#)
+        #expect(try rig.devices(of: "W1", app: "wallet").keys.sorted() == ["all"])
+        // A device that comes back knows nothing of what it took before.
+        _ = try subscription("unsubscribe", "W1", #"{"fcmToken":"a","deviceId":"all"}"#)
+        _ = try subscription("subscribe", "W1", #"{"fcmToken":"a","deviceId":"all"}"#)
+        #expect(try send(alert(one("W1")), sender: "dapp-1").jobs.count == 1)
+    }
+
+    @Test func aLostDeviceLeavesNoOldScopeBehind() throws {
+        _ = try subscription("subscribe", "W1", #"{"fcmToken":"a","deviceId":"p","appId":"dapp-1"}"#)
+        // The token moves to another wallet, so the first one loses the device without a word to its note.
+        _ = try subscription("subscribe", "W2", #"{"fcmToken":"a","deviceId":"p"}"#)
+        #expect(try rig.devices(of: "W1", app: "wallet").isEmpty)
+        _ = try subscription("subscribe", "W1", #"{"fcmToken":"b","deviceId":"p","appId":"dapp-2"}"#)
+        #expect(try send(alert(one("W1")), sender: "dapp-1").jobs.isEmpty)
+        #expect(try send(alert(one("W1")), sender: "dapp-2").jobs.count == 1)
+    }
+
+    @Test func whoMaySubscribe() throws {
+        let body = #"{"fcmToken":"t"}"#
+        #expect(try subscription("subscribe", "W1", body, key: nil).status == 401)
+        #expect(try subscription("subscribe", "W1", body, key: "dk_other").status == 401)
+        let foreign = try rig.call(
+            "POST", "/v2/push/subscribe", body,
+            headers: ["authorization": "Bearer user.W1.shop", "x-dialect-client-key": HandlerRig.clientKey])
+        #expect(foreign.status == 401)
+        let none = try rig.call(
+            "POST", "/v2/push/subscribe", body, headers: ["x-dialect-client-key": HandlerRig.clientKey])
+        #expect(none.status == 401)
+        #expect(try subscription("subscribe", "W1", "{}").field == "fcmToken")
+        #expect(try subscription("subscribe", "W1", #"{"fcmToken":"t","appId":"alone"}"#).field == "appId")
+    }
+
+    // MARK: Sends
+
+    @Test func anAlertBecomesAJob() throws {
+        let sent = try send(
+            #"{"recipient":{"type":"subscriber","walletAddress":"W1"},"channels":["PUSH"],"#
+                + #""message":{"title":"Custom","body":"Data","image":"https://example.com/i.png","#
+                + #""actions":[{"type":"link","label":"Open","url":"https://example.com"}]},"#
+                + #""push":{"playNotificationSound":false,"showNotification":true},"topicId":null,"#
+                + #""data":{"action":"custom_action","n":"1"}}"#, sender: "dapp-1")
+        let expected = try JSONValue.parse(
+            text: #"{"app":"wallet","title":"Custom","body":"Data","image":"https://example.com/i.png","#
+                + #""push":{"playNotificationSound":false,"showNotification":true},"#
+                + #""data":{"action":"custom_action","n":"1","appId":"dapp-1"},"to":{"recipient":"W1"}}"#)
+        #expect(sent.jobs == [expected])
+    }
+
+    @Test func withoutTheChannelPushNothingIsPushed() throws {
+        let sent = try send(
+            #"{"recipient":{"type":"all-subscribers"},"channels":["EMAIL","IN_APP","TELEGRAM"],"#
+                + #""message":{"title":"T","body":"B"}}"#)
+        #expect(sent.status == 202)
+        #expect(sent.jobs.isEmpty)
+    }
+
+    @Test func aTopicReachesThoseWhoFollowIt() throws {
+        let index = SubscriberIndex(session: rig.session, app: "wallet")
+        try index.subscribe("W1", "governance")
+        let topic = #","topicId":"governance""#
+        let sent = try send(
+            alert(#"{"type":"subscribers","walletAddresses":["W1","W2"]}"#, topic))
+        #expect(sent.jobs.map { $0["to"]?["recipient"]?.string } == ["W1"])
+        #expect(sent.jobs.first?["topic"]?.string == "governance")
+        let all = try send(alert(#"{"type":"all-subscribers"}"#, topic))
+        #expect(all.jobs.map { $0["to"]?["topic"]?.string } == ["governance"])
+    }
+
+    @Test func severalWalletsGetAJobEach() throws {
+        let wallets = (0..<300).map { "\"W\($0)\"" }.joined(separator: ",")
+        let sent = try send(alert(#"{"type":"subscribers","walletAddresses":[\#(wallets)]}"#))
+        #expect(sent.jobs.count == 300)
+        #expect(sent.jobs.last?["to"]?["recipient"]?.string == "W299")
+    }
+
+    @Test func aBroadcastReachesEveryDeviceThatTakesIt() throws {
+        _ = try subscription("subscribe", "all", #"{"fcmToken":"1","deviceId":"p"}"#)
+        _ = try subscription("subscribe", "one", #"{"fcmToken":"2","deviceId":"p","appId":"dapp-1"}"#)
+        _ = try subscription("subscribe", "two", #"{"fcmToken":"3","deviceId":"p","appId":"dapp-2"}"#)
+        _ = try subscription("subscribe", "mix", #"{"fcmToken":"4","deviceId":"p"}"#)
+        _ = try subscription("subscribe", "mix", #"{"fcmToken":"5","deviceId":"q","appId":"dapp-2"}"#)
+        let jobs = try send(alert(#"{"type":"all-subscribers"}"#), sender: "dapp-1").jobs
+        let index = SubscriberIndex(session: rig.session, app: "wallet")
+        var reached: [String] = []
+        for job in jobs {
+            if let topic = job["to"]?["topic"]?.string {
+                for shard in try index.members(topic, shards: 0..<SubscriberIndex.shards) {
+                    reached += shard.recipients.map { String(decoding: $0, as: UTF8.self) }
+                }
+            } else {
+                #expect(job["to"]?["devices"] == .array([.string("p")]))
+                reached.append(job["to"]?["recipient"]?.string ?? "")
+            }
+        }
+        #expect(reached.sorted() == ["all", "mix", "one"])
+        // Who leaves is found no more.
+        _ = try subscription("unsubscribe", "one", #"{"fcmToken":"2","deviceId":"p"}"#)
+        #expect(try index.topics(of: "one").isEmpty)
+    }
+
+    @Test func anAppWithoutOtherSendersBroadcastsToEverybody() throws {
+        let sent = try send(alert(#"{"type":"all"}"#), sender: "alone")
+        #expect(sent.jobs.map { $0["to"]?["all"]?.bool } == [true])
+    }
+
+    @Test func aBatchNamesItsFault() throws {
+        func batch(_ alerts: String) throws -> HandlerRig.Outcome {
+            try rig.call(
+                "POST", "/v2/wallet/send-batch", #"{"alerts":[\#(alerts)]}"#,
+                headers: ["x-dialect-api-key": "key:wallet"])
+        }
+        let good = try batch("\(alert(one("W1"))),\(alert(one("W2")))")
+        #expect(good.jobs.map { $0["to"]?["recipient"]?.string } == ["W1", "W2"])
+        let bad = try batch("\(alert(one("W1"))),\(alert(#"{"type":"all-subscribers"}"#))")
+        #expect(bad.status == 400)
+        #expect(bad.field == "recipient.type")
+        #expect(bad.body["index"]?.integer == 1)
+        #expect(try batch("").field == "alerts")
+        #expect(try batch("1").body["index"]?.integer == 0)
+    }
+
+    @Test(arguments: [
+        (#"{"channels":["PUSH"],"message":{"title":"T","body":"B"}}"#, "recipient"),
+        (
+            #"{"recipient":{"type":"nobody"},"channels":["PUSH"],"message":{"title":"T","body":"B"}}"#,
+            "recipient.type"
+        ),
+        (
+            #"{"recipient":{"type":"subscriber"},"channels":["PUSH"],"message":{"title":"T","body":"B"}}"#,
+            "recipient.walletAddress"
+        ),
+        (
+            #"{"recipient":{"type":"subscribers","walletAddresses":[]},"channels":["PUSH"],"message":{"title":"T","body":"B"}}"#,
+            "recipient.walletAddresses"
+        ),
+        (#"{"recipient":{"type":"all"},"message":{"title":"T","body":"B"}}"#, "channels"),
+        (#"{"recipient":{"type":"all"},"channels":[],"message":{"title":"T","body":"B"}}"#, "channels"),
+        (
+            #"{"recipient":{"type":"all"},"channels":["PUSHES"],"message":{"title":"T","body":"B"}}"#,
+            "channels"
+        ),
+        (#"{"recipient":{"type":"all"},"channels":["PUSH"]}"#, "message"),
+        (#"{"recipient":{"type":"all"},"channels":["PUSH"],"message":{"title":"T"}}"#, "message.body"),
+        (
+            #"{"recipient":{"type":"all"},"channels":["PUSH"],"message":{"title":"T","body":"B"},"data":[]}"#,
+            "data"
+        ),
+        (
+            #"{"recipient":{"type":"all"},"channels":["PUSH"],"message":{"title":"T","body":"B"},"push":{"showNotification":1}}"#,
+            "push.showNotification"
+        ),
+    ])
+    func aBadAlertIsRefused(body: String, field: String) throws {
+        let outcome = try send(body)
+        #expect(outcome.status == 400)
+        #expect(outcome.field == field)
+    }
+
+    @Test func whoMaySend() throws {
+        let body = alert(one("W1"))
+        #expect(try rig.call("POST", "/v2/wallet/send", body).status == 401)
+        #expect(try send(body, key: "nonsense").status == 401)
+        #expect(try send(body, sender: "dapp-1", key: "key:dapp-2").status == 403)
+        #expect(try send(body, sender: "shop").status == 404)
+        #expect(try send(body, sender: "dapp-3").status == 404)
+    }
+}
