@@ -58,9 +58,11 @@ enum UpCommand {
             add(process.name, "http://127.0.0.1:\(port)/metrics", "log \(process.logPath)")
         }
         for (process, port) in zip(stack.gateways, stack.gatewayPorts) {
-            add(process.name, "http://127.0.0.1:\(port)", "log \(process.logPath)")
+            add("Gateway", "http://127.0.0.1:\(port)", "log \(process.logPath)")
         }
         add("API key", stack.apiKey, "every app and scope, for this run")
+        add("Client key", stack.clientKey, "of moonlight's clients")
+        add("User secret", stack.userSecret, "users' tokens are signed with it (HS256)")
         add("Configuration", stack.configurationPath)
         return table.render(style: style, indent: 2) + """
 

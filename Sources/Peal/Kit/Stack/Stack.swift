@@ -39,8 +39,11 @@ package final class Stack {
     /// The gateway processes that were started, in order, and where they listen.
     package private(set) var gateways: [ChildProcess] = []
     package private(set) var gatewayPorts: [UInt16] = []
-    /// The gateways' API key, made for this run.
+    /// The gateways' API key, made for this run; likewise the key of wallet clients and the secret that
+    /// users' tokens are signed with.
     package let apiKey: String
+    package let clientKey: String
+    package let userSecret: String
     /// The topics' names.
     package var topics: TopicNames { TopicNames(prefix: options.topicPrefix) }
 
@@ -69,6 +72,8 @@ package final class Stack {
             throw StackFailure(.files, "\(error)")
         }
         apiKey = APIKey.makeText()
+        clientKey = APIKey.makeText()
+        userSecret = APIKey.makeText()
         watcher = try StackWatcher(
             directory: options.keepsDirectory || options.directory != nil ? "" : directory)
         broker = try Self.makeBroker(options)
@@ -171,7 +176,11 @@ package final class Stack {
         let key = APIKey(
             name: "throw-away", digest: APIKey.digest(of: apiKey), apps: nil, scopes: Set(Scope.allCases))
         do throws(SystemFailure) {
-            try Files.write(path: "\(directory)/gateway.keys", text: key.line + "\n", mode: 0o600)
+            let path = "\(directory)/gateway.keys"
+            try Files.write(path: path, text: key.line + "\n", mode: 0o600)
+            try Files.write(
+                path: path + ".clients", text: "phone:\(Hex.encode(APIKey.digest(of: clientKey)))\n")
+            try Files.write(path: path + ".users", text: userSecret + "\n", mode: 0o600)
         } catch {
             throw StackFailure(.files, "\(error)")
         }

@@ -95,6 +95,7 @@ struct StackConfiguration {
                 oversize: \(app.oversize)
                 outcomes: \(app.outcomes)
                 show_team_names: true
+            \(contract(app))
                 apns:
                   topic: \(app.topic)
                   key_file: \(key)
@@ -104,6 +105,24 @@ struct StackConfiguration {
                 fcm: {service_account_file: \(quoted("\(credentialDirectory)/\(files.account)"))}
 
             """
+    }
+
+    /// What the gateway needs to know of the app, when there is one: the contract of its profile's clients,
+    /// and who its users are.
+    private func contract(_ app: StackApp) -> String {
+        guard !keysFile.isEmpty else { return "    contract: none" }
+        var lines = [
+            "users: {secret_file: \(quoted("\(keysFile).users")), audience: \(quoted(app.name))}"
+        ]
+        switch app.profile {
+        case "concierge": lines.append("contract: support_chat")
+        case "dialect":
+            lines += ["contract: wallet_alerts", "client_keys_file: \(quoted("\(keysFile).clients"))"]
+        case "creator": lines.append("contract: creator")
+        case "wallet": lines.append("contract: wallet_requests")
+        default: break
+        }
+        return lines.map { "    \($0)" }.joined(separator: "\n")
     }
 
     /// A double-quoted YAML scalar.
