@@ -152,11 +152,13 @@ let package = Package(
             ]),
 
         // Thin mains.
-        executable("peal-producer", "Sources/Producer/Main", ["ProducerKit", "GatewayKit", "BroadcastKit"]),
-        executable("peal-worker", "Sources/Worker/Main", ["WorkerKit"]),
-        executable("peal-retry", "Sources/Retry/Main", ["RetryKit"]),
-        executable("peal-simulator", "Sources/Simulator/Main", ["SimulatorKit"]),
-        executable("peal", "Sources/Peal/Main", ["PealKit"]),
+        executable(
+            "peal-producer", "Sources/Producer/Main",
+            ["ProducerKit", "GatewayKit", "BroadcastKit", "Terminal"]),
+        executable("peal-worker", "Sources/Worker/Main", ["WorkerKit", "Terminal"]),
+        executable("peal-retry", "Sources/Retry/Main", ["RetryKit", "Terminal"]),
+        executable("peal-simulator", "Sources/Simulator/Main", ["SimulatorKit", "Terminal"]),
+        executable("peal", "Sources/Peal/Main", ["PealKit", "Terminal"]),
 
         // Tests, one target for each library.
         .target(

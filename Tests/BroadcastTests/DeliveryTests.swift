@@ -35,6 +35,7 @@ import WorkerKit
     @Test(arguments: [
         (["--confg", "x"], "did you mean --config?", Int32(64)),
         (["--http", "nowhere"], "--http takes host:port or off", 64),
+        (["--http", "999.1.1.1:80"], "is not a numeric address", 1),
         (["--log-level", "loud"], "--log-level takes levels", 64),
         (["-X", "group.instance.id"], "--property takes name=value", 64),
         (["-X", "enable.auto.commit=true"], "managed by Peal", 1),

@@ -1,8 +1,8 @@
-import Glibc
 import PealKit
+import Terminal
 
 /// `peal`: the operator's tool.
 @main
 struct PealMain {
-    static func main() { exit(PealCommand.main()) }
+    static func main() { Console.end(PealCommand.main()) }
 }

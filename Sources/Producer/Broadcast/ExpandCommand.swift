@@ -52,11 +52,12 @@ package enum ExpandCommand {
         let (log, sink) = settings.makeLogger(
             "expand", json: arguments.flag("json"), levels: try logLevels(arguments))
         for warning in settings.warnings { log.warning("expand.configuration", warning) }
+        let address = try Self.address(arguments, settings)
         let service: ExpandService
         let server: HTTPServer?
         do {
             service = try ExpandService.start(expand, log: log)
-            server = try listen(arguments, settings, service)
+            server = try listen(address, service)
         } catch {
             sink.close()
             throw error
@@ -84,18 +85,26 @@ package enum ExpandCommand {
         return levels
     }
 
-    private static func listen(
-        _ arguments: Arguments, _ settings: Settings, _ service: ExpandService
-    ) throws -> HTTPServer? {
-        var address = settings.http.expand
-        if let text = arguments.string("http") {
-            address = ListenAddress(text)
-            if address == nil, text != "off" {
-                throw UsageFailure("--http takes host:port or off, not \"\(text)\"")
-            }
+    private static func address(
+        _ arguments: Arguments, _ settings: Settings
+    ) throws(UsageFailure) -> ListenAddress? {
+        guard let text = arguments.string("http") else { return settings.http.expand }
+        let address = ListenAddress(text)
+        if address == nil, text != "off" {
+            throw UsageFailure("--http takes host:port or off, not \"\(text)\"")
         }
+        return address
+    }
+
+    /// Serves the probes; a service whose port is taken does not run.
+    private static func listen(_ address: ListenAddress?, _ service: ExpandService) throws -> HTTPServer? {
         guard let address else { return nil }
-        return try service.endpoints.serve(
-            HTTPServerOptions(host: address.host, port: UInt16(clamping: address.port)))
+        do throws(HTTPServerFailure) {
+            return try service.endpoints.serve(
+                HTTPServerOptions(host: address.host, port: UInt16(clamping: address.port)))
+        } catch {
+            service.abandon()
+            throw error
+        }
     }
 }

@@ -1,12 +1,12 @@
 import BroadcastKit
 import GatewayKit
-import Glibc
 import ProducerKit
+import Terminal
 
 @main
 struct ProducerMain {
     static func main() {
-        exit(
+        Console.end(
             ProducerCommand.main(
                 version: "0.1.0",
                 services: [

@@ -55,11 +55,12 @@ package enum RetryCommand {
         let (log, sink) = settings.makeLogger(
             "retry", json: arguments.flag("json"), levels: try logLevels(arguments))
         for warning in settings.warnings { log.warning("retry.configuration", warning) }
+        let address = try Self.address(arguments, settings)
         let service: RetryService
         let server: HTTPServer?
         do {
             service = try RetryService.start(retry, log: log)
-            server = try listen(arguments, settings, service)
+            server = try listen(address, service)
         } catch {
             sink.close()
             throw error
@@ -106,18 +107,26 @@ package enum RetryCommand {
         return levels
     }
 
-    private static func listen(
-        _ arguments: Arguments, _ settings: Settings, _ service: RetryService
-    ) throws -> HTTPServer? {
-        var address = settings.http.retry
-        if let text = arguments.string("http") {
-            address = ListenAddress(text)
-            if address == nil, text != "off" {
-                throw UsageFailure("--http takes host:port or off, not \"\(text)\"")
-            }
+    private static func address(
+        _ arguments: Arguments, _ settings: Settings
+    ) throws(UsageFailure) -> ListenAddress? {
+        guard let text = arguments.string("http") else { return settings.http.retry }
+        let address = ListenAddress(text)
+        if address == nil, text != "off" {
+            throw UsageFailure("--http takes host:port or off, not \"\(text)\"")
         }
+        return address
+    }
+
+    /// Serves the probes; a service whose port is taken does not run.
+    private static func listen(_ address: ListenAddress?, _ service: RetryService) throws -> HTTPServer? {
         guard let address else { return nil }
-        return try service.endpoints.serve(
-            HTTPServerOptions(host: address.host, port: UInt16(clamping: address.port)))
+        do throws(HTTPServerFailure) {
+            return try service.endpoints.serve(
+                HTTPServerOptions(host: address.host, port: UInt16(clamping: address.port)))
+        } catch {
+            service.abandon()
+            throw error
+        }
     }
 }

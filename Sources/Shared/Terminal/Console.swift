@@ -3,6 +3,15 @@ import Glibc
 
 /// The process's standard output and error.
 package enum Console {
+    /// Ends the process with this exit code.
+    ///
+    /// Without the exit handlers and destructors of C libraries: they take things away from threads that may
+    /// still run, as after a start that failed half-way, and such a process would crash instead of ending.
+    package static func end(_ code: Int32) -> Never {
+        fflush(nil)
+        _exit(code)
+    }
+
     /// The process's environment.
     package static var environment: [String: String] {
         var found: [String: String] = [:]

@@ -1,8 +1,8 @@
-import Glibc
 import SimulatorKit
+import Terminal
 
 /// `peal-simulator`: APNs and FCM doubles.
 @main
 struct SimulatorMain {
-    static func main() { exit(SimulatorCommand.main()) }
+    static func main() { Console.end(SimulatorCommand.main()) }
 }

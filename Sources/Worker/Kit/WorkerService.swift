@@ -94,16 +94,17 @@ package final class WorkerService {
         let shardLoops = try (0..<count).map { _ in try EventLoop() }
         shardWakers = shardLoops.map(\.waker)
         shards = shardLoops.map { ShardMailbox(waker: $0.waker) }
-        shardThreads = try Self.startShards(
-            settings, shardLoops, shards, lanes, live, printer, redis, properties, log)
-        laneThreads = try Self.startLanes(
-            settings, laneLoops, lanes, shards, stopping, redis, properties, log)
         if let listen = settings.http.worker {
+            // Before the threads: with its port taken a worker does not run.
             server = try Self.health(lanes, shards, stopping, keeper, reloader).serve(
                 HTTPServerOptions(host: listen.host, port: UInt16(clamping: listen.port)))
         } else {
             server = nil
         }
+        shardThreads = try Self.startShards(
+            settings, shardLoops, shards, lanes, live, printer, redis, properties, log)
+        laneThreads = try Self.startLanes(
+            settings, laneLoops, lanes, shards, stopping, redis, properties, log)
         Self.checkRedis(redis, log)
         log.notice(
             "worker.started", "The worker runs.",

@@ -1,7 +1,7 @@
-internal import Glibc
 internal import WorkerKit
+internal import Terminal
 
 @main
 struct WorkerMain {
-    static func main() { exit(WorkerCommand.main()) }
+    static func main() { Console.end(WorkerCommand.main()) }
 }

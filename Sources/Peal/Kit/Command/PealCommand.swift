@@ -12,7 +12,8 @@ package enum PealCommand {
         ],
         details: """
             Everything that 'up' and 'demo' start runs on loopback and ends with them: an embedded Kafka
-            broker, a private redis-server, doubles of APNs and FCM, a worker and a retry service.
+            broker, a private redis-server, doubles of APNs and FCM, a worker and a retry service, and with
+            'up' a gateway and the broadcast stage.
             """)
 
     /// Runs the process's command line.

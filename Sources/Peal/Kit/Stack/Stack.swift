@@ -218,7 +218,11 @@ package final class Stack {
             gatewayPort: kind == "gateway" ? port : nil)
         do throws(SystemFailure) {
             try Files.write(path: path, text: text)
-            if !Files.exists(configurationPath) { try Files.write(path: configurationPath, text: text) }
+            if !Files.exists(configurationPath) {
+                // For what is started beside the stack by hand: any free port.
+                let free = configuration.text(workerPort: 0, retryPort: 0, expandPort: 0, gatewayPort: 0)
+                try Files.write(path: configurationPath, text: free)
+            }
         } catch {
             throw StackFailure(.files, "\(error)")
         }
