@@ -20,6 +20,15 @@ struct ContractTests {
         #expect(try result("contract: wallet_requests").app("a")?.contract == .walletRequests)
     }
 
+    @Test("a contract with another profile than its clients expect is odd")
+    func profile() throws {
+        let odd = try result("contract: creator")
+        #expect(odd.warnings.count == 1)
+        #expect(odd.warnings.first?.contains("clients of this contract expect profile: creator") == true)
+        #expect(try result("contract: creator, profile: creator").warnings == [])
+        #expect(try result("profile: wallet").warnings == [])
+    }
+
     @Test(
         "what does not fit is said",
         arguments: [

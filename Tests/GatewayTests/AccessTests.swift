@@ -100,6 +100,39 @@ private struct Verifier: UserTokenVerifier {
         #expect(head.status == 200 && head.body.isEmpty)
     }
 
+    @Test(arguments: [
+        ("/send/shop/anna", "", "Send an API key as X-Api-Key or Authorization: Bearer."),
+        (
+            "/either/shop/anna", "",
+            "Send an API key as X-Api-Key or Authorization: Bearer, or the user's own token as "
+                + "Authorization: Bearer."
+        ),
+        ("/user/shop/anna", "", "Send the user's token as Authorization: Bearer."),
+        (
+            "/send/shop/anna", "Bearer x",
+            "The API key is not known here; send an API key as X-Api-Key or Authorization: Bearer."
+        ),
+        (
+            "/send/shop/anna", "Basic x",
+            "The headers can't be used; send an API key as X-Api-Key or Authorization: Bearer, in one header "
+                + "and once."
+        ),
+    ])
+    func aRefusalNamesTheHeader(path: String, header: String, sentence: String) throws {
+        let rig = try Self.rig.get()
+        let headers = header.isEmpty ? [] : [(name: "authorization", value: header)]
+        let answer = try rig.send("GET", path, key: nil, headers: headers)
+        #expect(answer.status == 401 && answer.json?["detail"]?.string == sentence)
+    }
+
+    @Test func whatNobodyKnowsIsRefusedAfterTheCaller() throws {
+        let rig = try Self.rig.get()
+        #expect(try rig.send("GET", "/send/shop/anna?lane=bulk", key: nil).status == 401)
+        let answer = try rig.send("GET", "/send/shop/anna?lane=bulk")
+        #expect(answer.status == 400 && answer.json?["field"]?.string == "lane")
+        #expect(try rig.send("GET", "/send/shop/anna?").status == 200)
+    }
+
     private static let rig = Rig.lasting {
         try Rig(verifier: Verifier(), more: { AccessTests.routes($0) })
     }
@@ -139,6 +172,8 @@ private struct Verifier: UserTokenVerifier {
         #expect(preflight.status == 204)
         #expect(preflight.header("access-control-allow-origin") == "https://app.example.com")
         #expect(preflight.header("access-control-allow-methods")?.contains("POST") == true)
+        let headers = preflight.header("access-control-allow-headers")?.split(separator: ", ") ?? []
+        #expect(headers.contains("idempotency-key") && !headers.contains("lane"))
         let other = try ask("https://evil.example.com", "OPTIONS")
         #expect(other.status == 405 && other.header("access-control-allow-origin") == nil)
         let plain = try ask("https://app.example.com", "POST")

@@ -30,6 +30,63 @@ import Testing
         #expect(named.body["campaign"]?.string == "spring")
     }
 
+    @Test func aRepeatWithTheSameKeyGetsTheFirstAnswer() throws {
+        let body = #"{"to":{"topic":"news"},"campaign":"spring","title":"T"}"#
+        let key = ["idempotency-key": "k-1"]
+        let first = try rig.call("POST", path, body, headers: key)
+        #expect(first.status == 202 && first.jobs.count == 1)
+        let id = try #require(first.jobs.first?["id"]?.string)
+        #expect(first.body["id"]?.string == id)
+        let again = try rig.call("POST", path, body, headers: key)
+        #expect(again.status == 202 && again.jobs.isEmpty && again.body == first.body)
+        #expect(again.body["campaign"]?.string == "spring")
+        // The same key is for one body and one app, and for one operation.
+        #expect(try rig.call("POST", path, body + " ", headers: key).status == 422)
+        let other = try rig.call("POST", "/v1/apps/chat/broadcasts", body, headers: key)
+        #expect(other.status == 422)
+        #expect(try rig.call("POST", path, body, headers: ["idempotency-key": "a b"]).status == 400)
+    }
+
+    @Test func aRepeatOfWhatKafkaRefusedIsPublished() throws {
+        let body = #"{"to":{"all":true},"title":"T"}"#
+        rig.refusesJobs = true
+        _ = try rig.call("POST", path, body, headers: ["idempotency-key": "k-2"])
+        rig.refusesJobs = false
+        let next = try rig.call("POST", path, body, headers: ["idempotency-key": "k-2"])
+        #expect(next.status == 202 && next.jobs.count == 1)
+    }
+
+    @Test func aBroadcastForLaterIsListedUntilItIsCancelled() throws {
+        let due = Timestamp.rfc3339(ms: HandlerRig.nowMs + 7_200_000)
+        let sent = try rig.call(
+            "POST", path, #"{"id":"b-9","to":{"topic":"news"},"title":"T","send_at":"\#(due)"}"#)
+        #expect(sent.status == 202 && sent.body["scheduled"]?.bool == true)
+        #expect(sent.jobs.first?["id"]?.string == "b-9")
+        let scheduled = RouteTable(SendRoutes.routes)
+        let list = try rig.call("GET", "/v1/apps/shop/scheduled", in: scheduled)
+        let entry = try #require(list.body["jobs"]?.array?.first)
+        #expect(entry["id"]?.string == "b-9" && entry["send_at"]?.string == due)
+        #expect(entry["to"]?["topic"]?.string == "news")
+        #expect(try rig.call("DELETE", "/v1/apps/shop/scheduled/b-9", in: scheduled).status == 204)
+        #expect(try entries() == ["job:shop:b-9": .cancel])
+        #expect(try rig.call("GET", "/v1/apps/shop/scheduled", in: scheduled).body["jobs"]?.array == [])
+    }
+
+    @Test(arguments: ["pause", "resume"])
+    func whatIsCancelledStaysCancelled(verb: String) throws {
+        #expect(try rig.call("POST", path + "/b-1/cancel").status == 200)
+        let before = try entries()
+        #expect(try rig.call("POST", path + "/b-1/\(verb)").status == 409)
+        #expect(try entries() == before && before.count == 2)
+        // Again is the same.
+        #expect(try rig.call("POST", path + "/b-1/cancel").status == 200)
+        try rig.session.command(
+            "HSET", "peal:cast:{shop:b-2}", "state", "cancelled", "audience", "all", "campaign", "b-2",
+            "started_ms", "5", "finished_ms", "6")
+        #expect(try rig.call("POST", path + "/b-2/\(verb)").status == 409)
+        #expect(try rig.call("POST", path + "/b-3/\(verb)").status == 200)
+    }
+
     @Test(arguments: [
         ("{}", "to"), (#"{"to":{"recipient":"r"},"title":"T"}"#, "to"), (#"{"to":"all"}"#, "to"),
         (#"{"app":"bank","to":{"all":true},"title":"T"}"#, "app"), ("[]", ""),

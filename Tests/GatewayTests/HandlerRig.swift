@@ -35,6 +35,7 @@ final class HandlerRig {
     /// Whether what is published counts as refused by Kafka.
     var refusesJobs = false
     private let parser: JobParser
+    private let intake: JobIntake
 
     static let clientKey = "dk_wallet"
     /// A whole minute, as the registry keeps the time of a registration no finer.
@@ -44,7 +45,7 @@ final class HandlerRig {
         folder = try Files.makeTemporaryDirectory(prefix: "peal-gateway-test")
         redis = try RedisServer()
         try redis.start()
-        session = try .patient(redis.endpoint, scripts: RegistryScripts.all + ControlStore.scripts)
+        session = try .patient(redis.endpoint, scripts: GatewayScripts.all)
         let digest = Hex.encode(SHA256.hash(text: Self.clientKey))
         try Files.write(path: folder + "/client-keys", text: "# phones\nphone:\(digest)\n")
         try Files.write(path: folder + "/peal.yaml", text: "apps:\n" + apps)
@@ -53,6 +54,7 @@ final class HandlerRig {
         let authority = TestAuthority()
         table = RouteTable(GatewayRoutes.all(found, authority))
         parser = try #require(JobParser())
+        intake = try #require(JobIntake(batchMax: 1, seed: 1))
     }
 
     deinit {
@@ -79,12 +81,15 @@ final class HandlerRig {
     func call(
         _ method: String, _ path: String, _ body: String = "", headers: [String: String] = [:],
         query: [(name: String, value: String)] = [], principal: Principal = .key("backend"),
-        nowMs: Int64 = HandlerRig.nowMs
+        nowMs: Int64 = HandlerRig.nowMs, in other: RouteTable? = nil
     ) throws -> Outcome {
         let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map {
             String($0).removingPercentEncoding ?? ""
         }
-        guard case .route(let route, let parameters) = table.match(method: method, segments: segments) else {
+        guard
+            case .route(let route, let parameters) = (other ?? table).match(
+                method: method, segments: segments)
+        else {
             return Outcome(status: 404, body: .null, jobs: [])
         }
         let request = HTTPRequest(
@@ -94,7 +99,11 @@ final class HandlerRig {
             request: request, parameters: parameters, app: parameters["app"] ?? "", principal: principal,
             requestID: "r-1", nowMs: nowMs)
         do {
+            if let fault = route.form.fault(in: request) { throw fault }
             switch route.work {
+            case .job(let work):
+                return try outcome(
+                    try intake.reply(to: try work(call), of: call, claimMs: 60_000, nowMs: nowMs))
             case .plain(let work): return try outcome(try work(call))
             case .registry(let work): return try outcome(try work(call, session))
             case .jobs: throw Problem.notFound("Jobs need a sending thread.")
@@ -110,7 +119,9 @@ final class HandlerRig {
         case .ask(let work): return try outcome(try work(session))
         case .publishAndSettle(let submissions, let then, let settle):
             if refusesJobs { try settle(.refused, session) }
-            return try outcome(.publish(submissions, then: then))
+            let result = try outcome(.publish(submissions, then: then))
+            if !refusesJobs { try settle(.acknowledged([]), session) }
+            return result
         case .publish(let submissions, let then):
             var receipts: [Receipt] = []
             var jobs: [JSONValue] = []
@@ -132,7 +143,8 @@ final class HandlerRig {
 
     private func outcome(_ response: HTTPResponse) throws -> Outcome {
         let text = String(decoding: response.body, as: UTF8.self)
-        return Outcome(status: response.status, body: try JSONValue.parse(text: text), jobs: [])
+        let body = text.isEmpty ? .null : try JSONValue.parse(text: text)
+        return Outcome(status: response.status, body: body, jobs: [])
     }
 
     func devices(of recipient: String, app: String) throws -> [String: DeviceRecord] {

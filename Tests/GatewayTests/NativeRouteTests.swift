@@ -182,9 +182,11 @@ import Testing
         (#"{"push":1}"#, "push"), (#"{"push":false,"muted_until_ms":5}"#, "muted_until_ms"),
         (#"{"muted_kinds":"a"}"#, "muted_kinds"), (#"{"quiet_hours":{}}"#, "quiet_hours.from"),
         (#"{"quiet_hours":{"from":"22:00"}}"#, "quiet_hours.to"),
-        (#"{"quiet_hours":{"from":"25:00","to":"07:00"}}"#, "quiet_hours"),
-        (#"{"quiet_hours":{"from":"22:00","to":"22:00"}}"#, "quiet_hours"),
-        (#"{"quiet_hours":{"from":"22:00","to":"07:00","time_zone":"../etc"}}"#, "quiet_hours"),
+        (#"{"quiet_hours":{"from":"25:00","to":"07:00"}}"#, "quiet_hours.from"),
+        (#"{"quiet_hours":{"from":"00:00","to":"7:00"}}"#, "quiet_hours.to"),
+        (#"{"quiet_hours":{"from":"22:00-","to":"22:00"}}"#, "quiet_hours.from"),
+        (#"{"quiet_hours":{"from":"22:00","to":"22:00"}}"#, "quiet_hours.to"),
+        (#"{"quiet_hours":{"from":"22:00","to":"07:00","time_zone":"../etc"}}"#, "quiet_hours.time_zone"),
         (#"{"locale":"d e"}"#, "locale"), (#"{"zone":"x"}"#, "zone"),
     ])
     func badPreferencesAreRefused(body: String, field: String) throws {

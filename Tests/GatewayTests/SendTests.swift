@@ -29,7 +29,7 @@ import Testing
         defer { rig.stop() }
         let jobs = (0..<300).map { job("r\($0)", more: #","id":"j\#($0)""#) }
         let array = try rig.post(
-            "[" + jobs.joined(separator: ",\n") + "]", path: "/v1/jobs", headers: [("lane", "bulk")])
+            "[" + jobs.joined(separator: ",\n") + "]", path: "/v1/jobs?lane=bulk")
         #expect(array.status == 202)
         #expect(array.ids == (0..<300).map { "j\($0)" })
         #expect(Set(try rig.records("bulk", count: 300)) == Set(jobs))

@@ -60,6 +60,16 @@ import Testing
         #expect(try rig.devices(of: "W1", app: "wallet").values.map(\.token) == ["t-1"])
     }
 
+    @Test func aSendWithoutItsKeyIsToldWhichHeaderToUse() throws {
+        let path = "/v2/wallet/send"
+        let none = try rig.call("POST", path, alert(one("W1")), principal: .anyone)
+        #expect(none.status == 401)
+        #expect(none.detail == "Send an API key in the header x-dialect-api-key.")
+        let unknown = try send(alert(one("W1")), key: "nobody's")
+        #expect(unknown.status == 401 && unknown.detail.contains("x-dialect-api-key"))
+        #expect(try send(alert(one("W1")), key: "key:alone").status == 403)
+    }
+
     @Test func aDeviceTakesTheAlertsOfTheAppsThatItSubscribedTo() throws {
         _ = try subscription("subscribe", "W1", #"{"fcmToken":"a","deviceId":"all"}"#)
         _ = try subscription("subscribe", "W1", #"{"fcmToken":"b","deviceId":"one","appId":"dapp-1"}"#)

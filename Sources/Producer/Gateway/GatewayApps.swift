@@ -6,10 +6,13 @@ internal import Registry
 package struct GatewayApps: Sendable {
     private let apps: [String: Settings.App]
     private let registry: Settings.Registry
+    /// The time zones that devices and preferences may name.
+    let zones: ZoneNames
 
     /// Takes the apps of a configuration.
     package init(_ settings: Settings) {
         registry = settings.registry
+        zones = ZoneNames(folder: settings.registry.zoneFolder)
         apps = Dictionary(settings.apps.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 

@@ -78,6 +78,22 @@ package struct Submission: Sendable {
     }
 }
 
+/// One job that a handler made of a request, and how the request is answered.
+package struct JobOrder: Sendable {
+    /// The job as JSON; it may lack an id.
+    package var job: [UInt8]
+    /// Tells the operation and what its path names from others, so that an idempotency key is one request's.
+    package var scope: String
+    package var answer: @Sendable (Receipt) -> HTTPResponse
+
+    /// Makes an order.
+    package init(job: [UInt8], scope: String, answer: @escaping @Sendable (Receipt) -> HTTPResponse) {
+        self.job = job
+        self.scope = scope
+        self.answer = answer
+    }
+}
+
 /// What became of one submission, once Kafka has acknowledged it.
 package struct Receipt: Sendable, Equatable {
     /// The job's id.
@@ -126,6 +142,9 @@ package enum RouteWork: Sendable {
     case registry(@Sendable (GatewayCall, RedisSession) throws -> Reply)
     /// The body is jobs: they are checked and published on a sending thread. See `JobIntake`.
     case jobs
+    /// The handler makes one job of the request, which is published as those of `jobs` are: an
+    /// `Idempotency-Key` holds, and a job with `send_at` is listed. Runs on a sending thread.
+    case job(@Sendable (GatewayCall) throws(Problem) -> JobOrder)
 }
 
 /// One operation of the API.
@@ -137,16 +156,20 @@ package struct GatewayRoute: Sendable {
     /// The `operationId` in the API's description, and the label in metrics.
     package let operation: String
     package let access: Access
+    /// What a request may bring beside its body.
+    package let form: RequestForm
     package let work: RouteWork
 
     /// Makes a route.
     package init(
-        _ method: String, _ pattern: String, _ operation: String, _ access: Access, _ work: RouteWork
+        _ method: String, _ pattern: String, _ operation: String, _ access: Access,
+        form: RequestForm = .native(), _ work: RouteWork
     ) {
         self.method = method
         self.pattern = pattern
         self.operation = operation
         self.access = access
+        self.form = form
         self.work = work
     }
 }

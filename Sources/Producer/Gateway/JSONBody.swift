@@ -78,7 +78,7 @@ struct JSONBody: Sendable {
     }
 
     /// At most 64 characters of a name that the caller made up, without control characters.
-    private static func printable(_ name: String) -> String {
+    static func printable(_ name: String) -> String {
         String(
             name.unicodeScalars.prefix(64).map {
                 $0.properties.generalCategory == .control ? "?" : Character($0)
@@ -147,7 +147,8 @@ struct JSONBody: Sendable {
     func word(_ name: String, of words: [String]) throws(Problem) -> String? {
         guard let value = value(name) else { return nil }
         guard let text = value.string, words.contains(text) else {
-            throw wrong(name, "The field must be one of \(words.joined(separator: ", ")).")
+            let choice = words.count == 1 ? words[0] : "one of \(words.joined(separator: ", "))"
+            throw wrong(name, "The field must be \(choice).")
         }
         return text
     }

@@ -1,4 +1,5 @@
 import Glibc
+internal import Rendering
 import YAML
 
 /// Reads the configuration file and the environment.
@@ -85,6 +86,13 @@ package enum Configuration {
             ("fcm.token_endpoint", settings.providers.fcmTokenEndpoint),
         ] where !endpoint.verify {
             list.append("providers.\(name).verify is off: the server's certificate is not checked")
+        }
+        for app in settings.apps {
+            guard let profile = app.contract.profile, app.profile != profile else { continue }
+            list.append(
+                "apps.\(app.name) has contract: \(app.contract.rawValue) and profile: "
+                    + "\(app.profile.rawValue); clients of this contract expect profile: "
+                    + "\(profile.rawValue)")
         }
         return list
     }

@@ -1,3 +1,4 @@
+package import Rendering
 internal import Core
 
 extension Settings.App {
@@ -12,6 +13,17 @@ extension Settings.App {
         case creator
         /// Sealed requests to wallets (profile `wallet`).
         case walletRequests = "wallet_requests"
+
+        /// The payload profile that its clients understand; nil when there are none.
+        package var profile: PayloadProfile? {
+            switch self {
+            case .none: nil
+            case .walletAlerts: .dialect
+            case .supportChat: .concierge
+            case .creator: .creator
+            case .walletRequests: .wallet
+            }
+        }
     }
 
     /// Reads what belongs to the contract.

@@ -7,6 +7,7 @@ extension Job {
     package func waitFault(nowMs: Int64) -> JobFault? {
         guard flags.contains(.hasSendAt), sendAtMs > nowMs + Self.waitMaxMs else { return nil }
         return JobFault(
-            .outOfRange, "send_at", "The time may be 366 days ahead; correct it or send the job later.")
+            .outOfRange, "send_at",
+            "The time may be at most 366 days ahead; correct it or send the job later.")
     }
 }

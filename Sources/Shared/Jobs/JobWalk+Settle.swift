@@ -7,7 +7,9 @@ extension JobWalk {
             return fail(.missingField, "app", "The job names no app; add \"app\" with the app's name.")
         }
         guard seen & JobField.to.bit != 0 else {
-            return fail(.missingField, "to", "The job is for nobody; add \"to\" with a recipient or a token.")
+            return fail(
+                .missingField, "to",
+                "The job is for nobody; add \"to\" with a recipient, a token, a topic or all.")
         }
         if !job.flags.has(.typeGiven) { deriveType(&job) }
         guard settleType(job), settleSound(job), settlePriority(&job), settleTimes(job) else { return false }

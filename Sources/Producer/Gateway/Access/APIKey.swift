@@ -138,6 +138,9 @@ package struct KeyTable: Sendable {
         return APIKey(name: String(parts[0]), digest: digest, apps: apps, scopes: scopes)
     }
 
+    /// Every key, in the file's order.
+    package var all: [APIKey] { keys }
+
     /// How many keys there are.
     package var count: Int { keys.count }
 

@@ -5,7 +5,7 @@ package struct CORSPolicy: Sendable {
     private let origins: Set<String>
     private static let methods = "GET, HEAD, POST, PUT, PATCH, DELETE"
     private static let headers =
-        "authorization, content-type, idempotency-key, lane, x-api-key, x-request-id, x-dialect-client-key"
+        "authorization, content-type, idempotency-key, x-api-key, x-request-id, x-dialect-client-key"
     private static let exposed =
         "x-request-id, retry-after, idempotent-replayed, location"
 

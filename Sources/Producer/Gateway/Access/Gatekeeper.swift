@@ -57,10 +57,10 @@ package final class Gatekeeper: Sendable {
         let key = try countedKey(credential, request, isCounted: isCounted)
         switch access {
         case .open, .handler: return .anyone
-        case .key(let scope): return try self.key(credential, key, scope, app)
+        case .key(let scope): return try self.key(credential, key, scope, app, Self.wantedKey)
         case .keyOrUser(let scope):
             guard case .token(let token) = credential else {
-                return try self.key(credential, key, scope, app)
+                return try self.key(credential, key, scope, app, Self.wantedKeyOrToken)
             }
             let subject = try user(token, app, nowMs)
             guard subject == recipient else { throw Self.notAllowed }
@@ -97,15 +97,17 @@ package final class Gatekeeper: Sendable {
     }
 
     private func key(
-        _ credential: Credential, _ key: APIKey?, _ scope: Scope, _ app: String
+        _ credential: Credential, _ key: APIKey?, _ scope: Scope, _ app: String, _ wanted: String
     ) throws(Problem) -> Principal {
         guard ring != nil else { return .key(Self.openName) }
         guard let key else {
-            throw .unauthorized(
-                credential == .none
-                    ? "Send an API key as Authorization: Bearer."
-                    : "The API key is not known here; send one that is as Authorization: Bearer."
-            )
+            switch credential {
+            case .none: throw .unauthorized("Send \(wanted).")
+            case .unusable:
+                throw .unauthorized(
+                    "The headers can't be used; send \(wanted), in one header and once.")
+            case .key, .token: throw .unauthorized("The API key is not known here; send \(wanted).")
+            }
         }
         guard key.scopes.contains(scope), key.allows(app: app) else { throw Self.notAllowed }
         return .key(key.name)
@@ -117,6 +119,10 @@ package final class Gatekeeper: Sendable {
         }
         return try verifier.verify(token, app: app, nowMs: nowMs)
     }
+
+    private static let wantedKey = "an API key as X-Api-Key or Authorization: Bearer"
+    private static let wantedKeyOrToken =
+        wantedKey + ", or the user's own token as Authorization: Bearer"
 
     /// The same words whether the app, the recipient or neither exists.
     static let notAllowed = Problem.forbidden("These credentials don't allow this for this app or recipient.")

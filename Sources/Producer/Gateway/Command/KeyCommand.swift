@@ -24,10 +24,11 @@ package enum KeyCommand {
     /// Makes what the keys file holds of the key `text`.
     /// - Throws: what is wrong with the options.
     package static func make(_ arguments: Arguments, text: String) throws(UsageFailure) -> APIKey {
-        guard let name = arguments.string("name"), APIKey.isName(name) else {
-            throw UsageFailure(
-                "key new needs --name: 1 to 64 letters, digits, dots, underscores or hyphens")
+        let form = "1 to 64 letters, digits, dots, underscores or hyphens"
+        guard let name = arguments.string("name") else {
+            throw UsageFailure("key new needs --name: \(form)")
         }
+        guard APIKey.isName(name) else { throw UsageFailure("--name may hold \(form), nothing else") }
         guard let list = arguments.string("apps"), !list.isEmpty else {
             throw UsageFailure("key new needs --apps: names with commas, or * for all")
         }

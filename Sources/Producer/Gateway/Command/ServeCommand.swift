@@ -1,8 +1,6 @@
 internal import Configuration
 internal import HTTPServer
 internal import Logging
-internal import Providers
-internal import Security
 internal import Services
 package import Terminal
 
@@ -15,7 +13,9 @@ package enum ServeCommand {
             Option(
                 "config", short: "c", .value("FILE"), environment: "PEAL_CONFIG",
                 help: "The configuration (YAML)."),
-            Option("check", help: "Read the configuration and the keys, say what is wrong, and end."),
+            Option(
+                "check",
+                help: "Read the configuration, keys and certificates, say what is wrong or odd, and end."),
             Option("json", help: "Log JSON lines even on a terminal."),
         ],
         details: """
@@ -43,13 +43,14 @@ package enum ServeCommand {
         let (logger, sink) = settings.makeLogger("gateway", json: arguments.flag("json"))
         for warning in settings.warnings { logger.warning("config.odd", warning) }
         do throws(GatewayFailure) {
+            let check = try GatewayCheck(settings, gateway, log: logger)
+            for warning in check.warnings { logger.warning("config.odd", warning) }
             if arguments.flag("check") {
-                try GatewayService.check(gateway)
                 sink.close()
                 Console.write("The gateway's configuration and its keys can be used.\n")
                 return 0
             }
-            let service = try start(settings, gateway, logger)
+            let service = try start(settings, gateway, check, logger)
             logger.info(
                 "gateway.started", "The gateway is running.",
                 [
@@ -62,25 +63,17 @@ package enum ServeCommand {
         } catch {
             sink.close()
             Console.complain("peal-producer: \(error)")
-            return 1
+            return error.isConfiguration ? ServiceRunner.configurationExitCode : 1
         }
     }
 
     private static func start(
-        _ settings: Settings, _ gateway: GatewaySettings, _ logger: Logger
+        _ settings: Settings, _ gateway: GatewaySettings, _ check: GatewayCheck, _ logger: Logger
     ) throws(GatewayFailure) -> GatewayService {
-        let users: UserTokens
-        let ring: SealingRing?
-        do throws(CredentialFailure) {
-            users = try UserTokens(settings, logger: logger)
-            ring = try settings.credentials.ring()
-        } catch {
-            throw GatewayFailure(.keys, error.description)
-        }
         let apps = GatewayApps(settings)
-        return try GatewayService.start(gateway, log: logger, verifier: users) { gatekeeper in
+        return try GatewayService.start(gateway, log: logger, verifier: check.users) { gatekeeper in
             GatewayRoutes.all(apps, GatekeeperAuthority(gatekeeper))
-                + CredentialRoutes.routes(settings, ring: ring, logger: logger)
+                + CredentialRoutes.routes(settings, ring: check.ring, logger: logger)
         }
     }
 }

@@ -45,6 +45,12 @@ package final class ClientKeys: Sendable {
         state.isRead = true
     }
 
+    /// How many keys a file holds.
+    /// - Throws: when it can't be read.
+    static func count(path: String) throws(SystemFailure) -> Int {
+        digests(try Files.readText(path: path, maxBytes: bytesMax)).count
+    }
+
     /// The digests of the lines; comments and lines that are none are passed over.
     static func digests(_ text: String) -> Set<String> {
         var digests: Set<String> = []

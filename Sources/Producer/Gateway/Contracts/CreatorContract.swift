@@ -22,13 +22,16 @@ package struct CreatorContract: Sendable {
     package var routes: [GatewayRoute] {
         [
             GatewayRoute(
-                "POST", "/api/creator/device_tokens", "creatorPutToken", .handler,
+                "POST", "/api/creator/device_tokens", "creatorPutToken", .handler, form: .contract,
                 .registry { call, session in try putToken(call, session) }),
             GatewayRoute(
-                "DELETE", "/api/creator/device_tokens", "creatorRemoveToken", .handler,
+                "DELETE", "/api/creator/device_tokens", "creatorRemoveToken", .handler, form: .contract,
                 .registry { call, session in try removeToken(call, session) }),
             GatewayRoute(
                 "POST", "/v1/apps/{app}/creators/{recipient}/notifications", "creatorNotify", .key(.send),
+                form: .native(
+                    idempotencyKey: .refused(
+                        instead: "give the notification a dedup_key, and a repeat is no second push.")),
                 .plain { call throws(Problem) in
                     let app = try apps.app(call.app, with: .creator)
                     return .publish([try Self.notification(call, app)]) { receipts in

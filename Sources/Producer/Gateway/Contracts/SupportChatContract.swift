@@ -15,19 +15,23 @@ package enum SupportChatContract {
         let conversation = customer + "/conversations/{conversation}"
         return [
             GatewayRoute(
-                "POST", customer + "/push-tokens", "chatPutToken", .keyOrUser(.register),
+                "POST", customer + "/push-tokens", "chatPutToken", .keyOrUser(.register), form: .contract,
                 .registry { call, session in
                     let app = try apps.app(call.app, with: .supportChat)
                     return try putToken(call, app, apps.directory(app.name, session))
                 }),
             GatewayRoute(
                 "DELETE", customer + "/push-tokens", "chatRemoveToken", .keyOrUser(.register),
+                form: .contract,
                 .registry { call, session in
                     let app = try apps.app(call.app, with: .supportChat)
                     return try removeToken(call, apps.directory(app.name, session))
                 }),
             GatewayRoute(
                 "POST", conversation + "/messages", "chatMessage", .key(.send),
+                form: .native(
+                    idempotencyKey: .refused(
+                        instead: "a repeat with the same messageId is no second push.")),
                 .plain { call throws(Problem) in
                     _ = try apps.app(call.app, with: .supportChat)
                     return .publish([try message(call)]) { receipts in
@@ -35,7 +39,7 @@ package enum SupportChatContract {
                     }
                 }),
             GatewayRoute(
-                "POST", conversation + "/read", "chatRead", .keyOrUser(.register),
+                "POST", conversation + "/read", "chatRead", .keyOrUser(.register), form: .contract,
                 .registry { call, session in
                     let app = try apps.app(call.app, with: .supportChat)
                     return try read(call, apps.directory(app.name, session))

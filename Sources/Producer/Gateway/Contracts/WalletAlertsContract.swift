@@ -34,16 +34,16 @@ package struct WalletAlertsContract: Sendable {
     package var routes: [GatewayRoute] {
         [
             GatewayRoute(
-                "POST", "/v2/push/subscribe", "walletSubscribe", .handler,
+                "POST", "/v2/push/subscribe", "walletSubscribe", .handler, form: .contract,
                 .registry { call, session in try subscribe(call, session) }),
             GatewayRoute(
-                "POST", "/v2/push/unsubscribe", "walletUnsubscribe", .handler,
+                "POST", "/v2/push/unsubscribe", "walletUnsubscribe", .handler, form: .contract,
                 .registry { call, session in try unsubscribe(call, session) }),
             GatewayRoute(
-                "POST", "/v2/{appId}/send", "walletSend", .handler,
+                "POST", "/v2/{appId}/send", "walletSend", .handler, form: .contract,
                 .registry { call, session in try send(call, session) }),
             GatewayRoute(
-                "POST", "/v2/{appId}/send-batch", "walletSendBatch", .handler,
+                "POST", "/v2/{appId}/send-batch", "walletSendBatch", .handler, form: .contract,
                 .registry { call, session in try sendBatch(call, session) }),
         ]
     }
@@ -152,7 +152,16 @@ package struct WalletAlertsContract: Sendable {
     private func sender(_ call: GatewayCall) throws(Problem) -> (app: Settings.App, id: String) {
         let id = call.parameters["appId"] ?? ""
         // The key is for the sender, not for the app that it sends through: senders can't speak for others.
-        _ = try authority.key(call.request.header("x-dialect-api-key"), may: .send, app: id)
+        let key = call.request.header("x-dialect-api-key")
+        do throws(Problem) {
+            _ = try authority.key(key, may: .send, app: id)
+        } catch {
+            guard error.status == 401 else { throw error }
+            throw .unauthorized(
+                key == nil
+                    ? "Send an API key in the header x-dialect-api-key."
+                    : "The API key in x-dialect-api-key is not known here.")
+        }
         guard let app = senders[id] else {
             throw .notFound("There is no such appId; an app's app_ids lists them.")
         }

@@ -34,13 +34,13 @@ package struct WalletRequestsContract: Sendable {
     package var routes: [GatewayRoute] {
         [
             GatewayRoute(
-                "POST", "/{project}/clients", "walletRegisterClient", .handler,
+                "POST", "/{project}/clients", "walletRegisterClient", .handler, form: .contract,
                 .registry { call, session in try register(call, session) }),
             GatewayRoute(
-                "DELETE", "/{project}/clients/{id}", "walletRemoveClient", .handler,
+                "DELETE", "/{project}/clients/{id}", "walletRemoveClient", .handler, form: .contract,
                 .registry { call, session in try remove(call, session) }),
             GatewayRoute(
-                "POST", "/{project}/clients/{id}", "walletPush", .handler,
+                "POST", "/{project}/clients/{id}", "walletPush", .handler, form: .contract,
                 .plain { call throws(Problem) in try push(call) }),
         ]
     }

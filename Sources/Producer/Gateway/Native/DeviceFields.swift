@@ -19,7 +19,7 @@ enum DeviceFields {
 
     /// Reads a registration.
     static func record(
-        _ body: JSONBody, app: Settings.App, nowMs: Int64
+        _ body: JSONBody, app: Settings.App, zones: ZoneNames, nowMs: Int64
     ) throws(Problem) -> DeviceRecord {
         let platform = try platform(body, of: DevicePlatform.allCases.map { "\($0.name)" })
         let token = try body.requiredText("token", bytes: DeviceRecord.maximumTokenBytes)
@@ -37,7 +37,7 @@ enum DeviceFields {
         record.kind = kinds.first { $0.name == kind }?.kind ?? .alert
         record.isSilenced = !allowed
         record.locale = try body.text("locale", bytes: 35) ?? ""
-        record.timeZone = try body.text("time_zone", bytes: 64) ?? ""
+        record.timeZone = try zones.zone(body, "time_zone") ?? ""
         record.appVersion = try body.text("app_version", bytes: 64) ?? ""
         return record
     }

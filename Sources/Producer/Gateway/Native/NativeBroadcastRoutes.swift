@@ -1,6 +1,5 @@
 internal import Core
 internal import Decisions
-internal import EventLoop
 internal import HTTPServer
 internal import Redis
 internal import Registry
@@ -21,8 +20,8 @@ package enum NativeBroadcastRoutes {
         }
         return [
             GatewayRoute(
-                "POST", broadcasts, "broadcast", .key(.send),
-                .plain { call throws(Problem) in
+                "POST", broadcasts, "broadcast", .key(.send), form: .native(idempotencyKey: .taken),
+                .job { call throws(Problem) in
                     _ = try apps.app(call.app)
                     return try send(call)
                 }),
@@ -53,7 +52,7 @@ package enum NativeBroadcastRoutes {
         return id
     }
 
-    private static func send(_ call: GatewayCall) throws(Problem) -> Reply {
+    private static func send(_ call: GatewayCall) throws(Problem) -> JobOrder {
         let members = try JSONBody.members(of: call.request)
         func text(_ name: String) -> JSONValue? { members.last { $0.name == name }?.value }
         if let app = text("app"), app.string != call.app {
@@ -68,14 +67,12 @@ package enum NativeBroadcastRoutes {
         }
         var job = JobDraft(members)
         job.set("app", call.app)
-        if text("id") == nil { job.set("id", ULID.random(nowMs: call.nowMs).text) }
         let campaign = text("campaign")?.string
-        return .publish([job.submission()]) { receipts in
-            let id = receipts.first?.id ?? ""
+        return JobOrder(job: job.submission().job, scope: "broadcast:\(call.app)") { receipt in
             var answer = AnswerObject()
-            answer.set("id", id)
-            answer.set("campaign", campaign ?? id)
-            answer.set("scheduled", receipts.first?.isScheduled ?? false)
+            answer.set("id", receipt.id)
+            answer.set("campaign", campaign ?? receipt.id)
+            answer.set("scheduled", receipt.isScheduled)
             return .json(202, answer.text)
         }
     }
@@ -94,6 +91,16 @@ package enum NativeBroadcastRoutes {
         return answer
     }
 
+    /// Whether the broadcast is cancelled, or is going to be once it is known.
+    private static func isCancelled(
+        _ known: BroadcastStatus?, _ subjects: [ControlEntry.Subject], _ store: ControlStore, _ nowMs: Int64
+    ) throws(RedisFailure) -> Bool {
+        if known?.state == .cancelled { return true }
+        return try store.read().entries.contains {
+            $0.action == .cancel && $0.isInForce(nowMs: nowMs) && subjects.contains($0.subject)
+        }
+    }
+
     /// Pauses, cancels or resumes (nil). What is not known yet is meant by its own id, as a job and as the
     /// campaign that it becomes, so that an order that follows a broadcast at once isn't lost.
     private static func order(
@@ -107,6 +114,9 @@ package enum NativeBroadcastRoutes {
             .campaign(app: call.app, name: known.map(\.campaign) ?? id)
         ]
         if known == nil || action == nil { subjects.append(.job(app: call.app, id: id)) }
+        if action != .cancel, try isCancelled(known, subjects, store, call.nowMs) {
+            throw Problem.conflict("The broadcast is cancelled, and that is for good; send a new one.")
+        }
         for subject in subjects {
             guard let action else {
                 _ = try store.remove(subject)
@@ -130,14 +140,5 @@ extension GatewayCall {
     var keyName: String {
         if case .key(let name) = principal { return name }
         return "gateway"
-    }
-}
-
-extension ULID {
-    /// A fresh one of a moment in milliseconds since 1970.
-    static func random(nowMs: Int64) -> ULID {
-        ULID(
-            timestampMs: UInt64(max(0, nowMs)), randomHigh: UInt16(truncatingIfNeeded: RandomSource.seed()),
-            randomLow: RandomSource.seed())
     }
 }

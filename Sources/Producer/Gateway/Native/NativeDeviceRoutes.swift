@@ -21,7 +21,7 @@ package enum NativeDeviceRoutes {
                 .registry { call, session in
                     let app = try apps.app(call.app)
                     return .answer(
-                        try put(call, app, apps.directory(app.name, session)))
+                        try put(call, app, apps.zones, apps.directory(app.name, session)))
                 }),
             GatewayRoute(
                 "DELETE", devices + "/{device}", "removeDevice", .keyOrUser(.register),
@@ -48,12 +48,12 @@ package enum NativeDeviceRoutes {
     }
 
     private static func put(
-        _ call: GatewayCall, _ app: Settings.App, _ directory: DeviceDirectory
+        _ call: GatewayCall, _ app: Settings.App, _ zones: ZoneNames, _ directory: DeviceDirectory
     ) throws -> HTTPResponse {
         let recipient = try recipient(call)
         let device = try Names.device(call.parameters["device"] ?? "")
         let body = try JSONBody(call.request, known: DeviceFields.names)
-        let record = try DeviceFields.record(body, app: app, nowMs: call.nowMs)
+        let record = try DeviceFields.record(body, app: app, zones: zones, nowMs: call.nowMs)
         try directory.register(recipient: recipient, device: device, record)
         return .json(200, DeviceFields.answer(device, record).text)
     }

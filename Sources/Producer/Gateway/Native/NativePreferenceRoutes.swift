@@ -1,5 +1,6 @@
 internal import Configuration
 internal import Core
+internal import Decisions
 internal import HTTPServer
 internal import Registry
 
@@ -26,7 +27,7 @@ package enum NativePreferenceRoutes {
                 .registry { call, session in
                     let app = try apps.app(call.app)
                     let recipient = try NativeDeviceRoutes.recipient(call)
-                    let preferences = try read(try JSONBody(call.request, known: names))
+                    let preferences = try read(try JSONBody(call.request, known: names), apps.zones)
                     try apps.directory(app.name, session)
                         .setPreferences(preferences, of: recipient)
                     return .answer(answer(preferences))
@@ -35,7 +36,7 @@ package enum NativePreferenceRoutes {
     }
 
     /// Reads preferences; what is left out is as if the recipient had never said anything.
-    static func read(_ body: JSONBody) throws(Problem) -> Preferences {
+    static func read(_ body: JSONBody, _ zones: ZoneNames) throws(Problem) -> Preferences {
         var preferences = Preferences()
         let push = try body.flag("push") ?? true
         preferences.mutedUntilMs = try body.integer("muted_until_ms", in: 0...(1 << 52))
@@ -52,21 +53,27 @@ package enum NativePreferenceRoutes {
         preferences.mutedTopics = try body.texts("muted_topics", count: most, bytes: 256) ?? []
         preferences.mutedThreads = try body.texts("muted_threads", count: most, bytes: 256) ?? []
         if let quiet = try body.object("quiet_hours", known: ["from", "to", "time_zone"]) {
-            let from = try quiet.requiredText("from", bytes: 5)
-            let to = try quiet.requiredText("to", bytes: 5)
+            let from = try time(quiet, "from")
+            let to = try time(quiet, "to")
+            guard from != to else { throw quiet.wrong("to", "The times from and to must differ.") }
             preferences.quietHours = "\(from)-\(to)"
-            preferences.timeZone = try quiet.text("time_zone", bytes: 64) ?? ""
+            preferences.timeZone = try zones.zone(quiet, "time_zone") ?? ""
         }
         preferences.locale = try body.text("locale", bytes: 35) ?? ""
-        if let fault = preferences.fault { throw body.wrong(field(of: preferences), "\(sentence(fault)).") }
+        // Everything else has been looked at.
+        if let fault = preferences.fault { throw body.wrong("locale", "\(sentence(fault)).") }
         return preferences
     }
 
-    /// Which member a fault is about: the lists have been looked at already.
-    private static func field(of preferences: Preferences) -> String {
-        var without = preferences
-        without.locale = ""
-        return without.fault == nil ? "locale" : "quiet_hours"
+    /// A time of the day as quiet hours have it.
+    private static func time(_ quiet: JSONBody, _ name: String) throws(Problem) -> String {
+        let text = try quiet.requiredText(name, bytes: 64)
+        // Quiet hours are two different times, so it is read beside another one.
+        let other = text == "00:00" ? "00:01" : "00:00"
+        guard QuietHours("\(text)-\(other)".utf8) != nil else {
+            throw quiet.wrong(name, "The time must be HH:MM in 24 hours, from 00:00 to 23:59.")
+        }
+        return text
     }
 
     private static func sentence(_ fault: String) -> String {

@@ -13,6 +13,9 @@ package enum NativeReadRoutes {
         return [
             GatewayRoute(
                 "POST", recipient + "/read", "read", .keyOrUser(.register),
+                form: .native(
+                    idempotencyKey: .refused(
+                        instead: "set and clear may be repeated; add counts every time.")),
                 .registry { call, session in
                     let app = try apps.app(call.app)
                     return try read(call, apps.directory(app.name, session))

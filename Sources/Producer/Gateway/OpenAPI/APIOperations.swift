@@ -9,11 +9,7 @@ enum APIOperations {
                 .query, "lane", "Which lane; normal unless given.",
                 #"{"type":"string","enum":["urgent","normal","bulk"]}"#
             )
-            .parameter(
-                .header, "Idempotency-Key",
-                "A name of the request: a repeat within a day is answered as the first one was.",
-                #"{"type":"string","minLength":1,"maxLength":255}"#
-            )
+            .idempotencyKey
             .body("Jobs").body("JobLines", media: "application/x-ndjson")
             .answer(202, "Kafka has every job.", "Receipts").problems(409, 415, 422),
         APIOperation(
@@ -94,7 +90,8 @@ enum APIOperations {
                 "POST", "/v1/apps/{app}/broadcasts", "broadcast", tag: "broadcasts", .key(.send),
                 "Send a job to a topic or to everybody"
             )
-            .body("Broadcast").answer(202, "Kafka has it.", "BroadcastReceipt").problems(404),
+            .idempotencyKey
+            .body("Broadcast").answer(202, "Kafka has it.", "BroadcastReceipt").problems(404, 409, 422),
             APIOperation(
                 "GET", "/v1/apps/{app}/broadcasts/{broadcast}", "broadcastStatus", tag: "broadcasts",
                 .key(.send), "Read how far a broadcast has got"
@@ -144,4 +141,15 @@ enum APIOperations {
         APIOperation("GET", "/metrics", "metrics", tag: "service", .open, "Read its metrics (Prometheus)")
             .answer(200, "The metrics.", "Text"),
     ]
+}
+
+extension APIOperation {
+    /// With the header that makes a repeat harmless.
+    fileprivate var idempotencyKey: APIOperation {
+        parameter(
+            .header, "Idempotency-Key",
+            "A name of the request, of printable ASCII characters without spaces: a repeat within a day is "
+                + "answered as the first one was.",
+            #"{"type":"string","minLength":1,"maxLength":255,"pattern":"^[!-~]+$"}"#)
+    }
 }

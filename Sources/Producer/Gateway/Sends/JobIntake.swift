@@ -16,6 +16,8 @@ final class JobIntake {
         /// An index of `TopicNames.lanes`.
         var lane = 1
         var idempotencyKey: String?
+        /// What the idempotency key is for beside the body and the lane: empty for the jobs of a body.
+        var scope = ""
     }
 
     /// The jobs of the last `check`; they point into the bytes that it was shown.
@@ -50,14 +52,14 @@ final class JobIntake {
     }
 
     private static func lane(_ request: HTTPRequest) throws(Problem) -> Int {
-        guard let name = request.query("lane") ?? request.header("lane") else { return 1 }
+        guard let name = request.query("lane") else { return 1 }
         guard let lane = TopicNames.lanes.firstIndex(of: name) else {
             throw .badRequest("The lane is urgent, normal or bulk.", field: "lane")
         }
         return lane
     }
 
-    private static func idempotencyKey(_ request: HTTPRequest) throws(Problem) -> String? {
+    static func idempotencyKey(_ request: HTTPRequest) throws(Problem) -> String? {
         guard let key = request.header("idempotency-key") else { return nil }
         guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw .badRequest(
@@ -102,7 +104,7 @@ final class JobIntake {
     private var tooMany: Problem {
         Problem(
             413, "batch_too_large", "There are too many jobs in one request",
-            detail: "A request may hold \(batchMax) jobs; send the others in another one.")
+            detail: "A request may hold at most \(batchMax) jobs; send the others in another one.")
     }
 
     // MARK: - The jobs
@@ -153,6 +155,7 @@ final class JobIntake {
         if let key = send.idempotencyKey {
             var digest = unsafe SHA256.hash(body)
             digest.append(UInt8(truncatingIfNeeded: send.lane))
+            digest += Array(send.scope.utf8)
             prepared.idempotency = .init(
                 key: Hex.encode(SHA256.hash(text: key)), digest: Hex.encode(digest))
         }

@@ -29,6 +29,8 @@ struct PreparedSend: Sendable {
     var keyName: String
     var requestID: String
     var idempotency: Idempotency?
+    /// The answer once Kafka has the jobs, and to a repeat.
+    var answer: @Sendable ([Receipt]) -> HTTPResponse = { JobIntake.accepted($0) }
     /// How long the claim keeps others from carrying the request out, in ms: longer than it may take.
     var claimMs = IdempotencyStore.claimMs
 
@@ -43,7 +45,7 @@ struct PreparedSend: Sendable {
             switch try claims.claim(digest: idempotency.digest, answer: answerText) {
             case .ours(let answer): send.adoptIDs(of: answer)
             case .done(let answer):
-                var response = HTTPResponse.json(202, answer)
+                var response = self.answer(Self.receipts(of: answer))
                 response.headers.append(("idempotent-replayed", "true"))
                 return .answer(response)
             case .underWay(let waitMs):
@@ -66,16 +68,25 @@ struct PreparedSend: Sendable {
         return send.reply()
     }
 
+    /// Whether one of the jobs waits for its time.
+    var isScheduled: Bool { jobs.contains { $0.dueMs != nil } }
+
     private var receipts: [Receipt] { jobs.map { Receipt(id: $0.id, isScheduled: $0.dueMs != nil) } }
 
     private var answerText: String { String(decoding: JobIntake.body(receipts), as: UTF8.self) }
 
     /// Takes the ids over that were fixed by a request of the same key that did not come to its end.
     private mutating func adoptIDs(of answer: String) {
-        let listed = (try? JSONValue.parse(text: answer))?["jobs"]?.array ?? []
+        let listed = Self.receipts(of: answer)
         guard listed.count == jobs.count else { return }
-        for index in jobs.indices {
-            if let id = listed[index]["id"]?.string { jobs[index].id = id }
+        for index in jobs.indices { jobs[index].id = listed[index].id }
+    }
+
+    /// Reads what `answerText` wrote.
+    private static func receipts(of answer: String) -> [Receipt] {
+        let listed = (try? JSONValue.parse(text: answer))?["jobs"]?.array ?? []
+        return listed.map {
+            Receipt(id: $0["id"]?.string ?? "", isScheduled: $0["scheduled"]?.bool ?? false)
         }
     }
 
@@ -94,11 +105,17 @@ struct PreparedSend: Sendable {
         }
     }
 
+    private var submissions: [Submission] {
+        jobs.map { Submission(job: Self.bytes(of: $0), lane: lane) }
+    }
+
+    /// Publishes jobs that Redis need not know of.
+    func plainReply() -> Reply { .publish(submissions, then: answer) }
+
     private func reply() -> Reply {
-        let submissions = jobs.map { Submission(job: Self.bytes(of: $0), lane: lane) }
         let send = self
         return .publishAndSettle(
-            submissions, then: { _ in JobIntake.accepted(send.receipts) },
+            submissions, then: { _ in send.answer(send.receipts) },
             settle: { outcome, session in try send.settle(outcome, session) })
     }
 

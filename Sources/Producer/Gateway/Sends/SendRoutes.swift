@@ -11,9 +11,12 @@ package enum SendRoutes {
 
     /// The routes.
     package static let routes = [
-        GatewayRoute("POST", "/v1/jobs", "sendJobs", .key(.send), .jobs),
+        GatewayRoute(
+            "POST", "/v1/jobs", "sendJobs", .key(.send),
+            form: .native(query: ["lane"], idempotencyKey: .taken), .jobs),
         GatewayRoute(
             "GET", "/v1/apps/{app}/scheduled", "listScheduled", .key(.send),
+            form: .native(query: ["limit", "after"]),
             .registry { call, session in .answer(try list(call, session)) }),
         GatewayRoute(
             "DELETE", "/v1/apps/{app}/scheduled/{id}", "cancelScheduled", .key(.send),

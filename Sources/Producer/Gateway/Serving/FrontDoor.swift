@@ -69,12 +69,15 @@ final class FrontDoor: Sendable {
         let principal = try gatekeeper.principal(
             route.access, of: pending.request, app: app, recipient: parameters["recipient"], nowMs: nowMs,
             isCounted: false)
+        if let fault = route.form.fault(in: pending.request) { throw fault }
         let call = GatewayCall(
             request: pending.request, parameters: parameters, app: app, principal: principal,
             requestID: pending.requestID, nowMs: nowMs)
         switch route.work {
         case .plain(let handler):
             if !dispatch.send(.run(pending, call, handler)) { throw Dispatch.sendingFull }
+        case .job(let handler):
+            if !dispatch.send(.job(pending, call, handler)) { throw Dispatch.sendingFull }
         case .jobs:
             if !dispatch.send(.jobs(pending, call)) { throw Dispatch.sendingFull }
         case .registry(let handler): dispatch.ask(pending) { session in try handler(call, session) }

@@ -15,5 +15,13 @@ package struct GatewayFailure: Error, Sendable, CustomStringConvertible {
         self.message = message
     }
 
+    /// Whether the configuration, or a file that it names, has to be mended.
+    package var isConfiguration: Bool {
+        switch code {
+        case .keys, .tls, .kafka: true
+        case .listen, .resources: false
+        }
+    }
+
     package var description: String { message }
 }

@@ -116,11 +116,22 @@ package final class GatewayService: Sendable {
         }
     }
 
-    /// Reads what the settings name, without starting anything.
+    /// Reads what the settings name, without serving anybody. For the certificate a server is started on
+    /// loopback and stopped at once, as only the server's own library knows what it takes.
+    /// - Returns: the keys; nil when the gateway needs none.
     /// - Throws: what can't be used.
-    package static func check(_ settings: GatewaySettings) throws(GatewayFailure) {
-        _ = try makeRing(settings, .silent)
-        _ = try identity(settings)
+    package static func check(_ settings: GatewaySettings) throws(GatewayFailure) -> KeyTable? {
+        let ring = try makeRing(settings, .silent)
+        if let identity = try identity(settings) {
+            var options = HTTPServerOptions(host: "127.0.0.1", port: 0)
+            options.identity = identity
+            do throws(HTTPServerFailure) {
+                try HTTPServer.start(options) { (_: HTTPRequest) in .notFound }.stop(deadlineMs: 0)
+            } catch {
+                throw GatewayFailure(.tls, "gateway.tls: \(error.description)")
+            }
+        }
+        return ring?.table
     }
 
     private static func identity(

@@ -7,6 +7,8 @@ internal import Synchronization
 enum SendingWork: Sendable {
     /// Run a handler that asks Redis nothing.
     case run(PendingCall, GatewayCall, @Sendable (GatewayCall) throws(Problem) -> Reply)
+    /// Check and publish the job that a handler makes of the request.
+    case job(PendingCall, GatewayCall, @Sendable (GatewayCall) throws(Problem) -> JobOrder)
     /// Check and publish the jobs of the request's body.
     case jobs(PendingCall, GatewayCall)
     /// Publish what a handler wants published.

@@ -111,11 +111,22 @@ final class SendingThread {
             } catch {
                 pending.refuse(error)
             }
+        case .job(let pending, let call, let handler):
+            do throws(Problem) {
+                let reply = try intake.reply(
+                    to: try handler(call), of: call, claimMs: claimMs, nowMs: nowMs)
+                dispatch.carryOut(reply, for: pending, on: self)
+            } catch {
+                pending.refuse(error)
+            }
         case .jobs(let pending, let call):
             do throws(Problem) { try takeJobs(pending, call) } catch { pending.refuse(error) }
         case .publish(let pending, let publication): publish(publication, for: pending)
         }
     }
+
+    /// Longer than a request may take.
+    private var claimMs: Int64 { max(IdempotencyStore.claimMs, settings.gateway.timeoutMs + 30_000) }
 
     /// The body's jobs: published at once, or given to a registry thread when Redis has to know of them.
     private func takeJobs(_ pending: PendingCall, _ call: GatewayCall) throws(Problem) {
@@ -133,7 +144,7 @@ final class SendingThread {
                 if send.idempotencyKey != nil || intake.hasScheduled(nowMs: nowMs) {
                     var prepared = unsafe intake.prepare(
                         send, keyName: keyName, requestID: call.requestID, bodyDigest: bytes, nowMs: nowMs)
-                    prepared.claimMs = max(prepared.claimMs, settings.gateway.timeoutMs + 30_000)
+                    prepared.claimMs = claimMs
                     return .success(.ask { [prepared] session in try prepared.begin(session) })
                 }
                 try checkRoom(for: intake.jobs.count)
