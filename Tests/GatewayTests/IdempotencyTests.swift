@@ -43,6 +43,25 @@ import Testing
         #expect(records.contains { $0.contains(first.ids[0]) })
     }
 
+    @Test func aRepeatedBroadcastGetsTheFirstAnswer() throws {
+        let settings = try Configuration.parse(Array("apps: {shop: {}}".utf8), file: "peal.yaml")
+        let apps = GatewayApps(settings)
+        let rig = try Rig(more: { _ in NativeBroadcastRoutes.routes(apps) })
+        defer { rig.stop() }
+        let path = "/v1/apps/shop/broadcasts"
+        let body = #"{"app":"shop","to":{"topic":"news"},"title":"Hello"}"#
+        let first = try rig.post(body, path: path, headers: header)
+        #expect(first.status == 202 && first.json?["scheduled"]?.bool == false)
+        let second = try rig.post(body, path: path, headers: header)
+        #expect(second.status == 202 && second.text == first.text)
+        #expect(second.header("idempotent-replayed") == "true")
+        // The key is the broadcast's, not that of a send with the same body.
+        #expect(try rig.post(body, headers: header).status == 422)
+        #expect(try rig.post(body, path: path).json?["id"] != first.json?["id"])
+        #expect(try rig.post(#"{"to":{"topic":"news"},"nonsense":1}"#, path: path).problem == "invalid_job")
+        #expect(try rig.post(body, path: path + "?lane=bulk").status == 400)
+    }
+
     @Test func whatIsUnderWayIsNotDoneTwice() throws {
         let rig = try Rig()
         defer { rig.stop() }
