@@ -63,6 +63,17 @@ private struct Verifier: UserTokenVerifier {
         }
     }
 
+    /// The Kelvin sign is canonically equivalent to K, and another recipient.
+    @Test func aTokenOpensNobodyWhoseNameOnlyLooksTheSame() throws {
+        let rig = try Self.rig.get()
+        for (name, access) in Self.accesses {
+            guard case .keyOrUser = access else { continue }
+            let bearer = [("authorization", "Bearer user.shop.K")]
+            #expect(try rig.send("GET", "/\(name)/shop/K", key: nil, headers: bearer).status == 200)
+            #expect(try rig.send("GET", "/\(name)/shop/%E2%84%AA", key: nil, headers: bearer).status == 403)
+        }
+    }
+
     @Test func aRefusalSaysTheSameWhetherTheAppExistsOrNot() throws {
         let rig = try Self.rig.get()
         let known = try rig.send("GET", "/send/bank/anna", headers: [("x-request-id", "same")])

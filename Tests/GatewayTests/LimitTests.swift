@@ -82,7 +82,8 @@ import Testing
 
     @Test(arguments: [
         "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5\r\nTransfer-Encoding: chunked",
-        "Content-Length: -1", "Content-Length: 1x",
+        "Content-Length: -1", "Content-Length: 1x", "Content-Length : 5", "Content-Length\t: 5",
+        "Transfer-Encoding : chunked\r\nContent-Length: 4",
     ])
     func aBodyWithoutAClearLengthIsRefused(headers: String) throws {
         let rig = try SendTests.shared.get()
@@ -90,6 +91,8 @@ import Testing
         #expect(wire.send(head(headers) + "hello"))
         #expect(rig.wait { wire.isClosed() || wire.text.contains("\r\n\r\n") })
         #expect(wire.text.hasPrefix("HTTP/1.1 400"))
+        // Or the body would be taken for the next request.
+        #expect(rig.wait { wire.isClosed() })
     }
 
     @Test func tooManyRequestsAreToldWhenToComeBack() throws {

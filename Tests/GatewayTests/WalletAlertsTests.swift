@@ -1,5 +1,8 @@
 import Core
+import EventLoop
 import Foundation
+import Redis
+import TestSupport
 import Registry
 import Testing
 
@@ -58,6 +61,49 @@ import Testing
         // A client that forgot its device id is found by its token.
         _ = try subscription("unsubscribe", "W1", #"{"fcmToken":"t-2"}"#)
         #expect(try rig.devices(of: "W1", app: "wallet").values.map(\.token) == ["t-1"])
+    }
+
+    @Test(arguments: ["*", "@alerts/*", "@alerts/=dapp-1", "a\\nb"])
+    func aSenderCannotNameTheGatewaysOwnTopics(topic: String) throws {
+        let sent = try send(
+            alert(#"{"type":"all-subscribers"}"#, #","topicId":"\#(topic)""#), sender: "dapp-1")
+        #expect(sent.status == 400 && sent.jobs.isEmpty)
+    }
+
+    @Test func whatIsTooLargeForSoManyIsRefusedBeforeItIsCopied() throws {
+        let wallets = (0..<2_000).map { "\"w\($0)\"" }.joined(separator: ",")
+        let many = #"{"type":"subscribers","walletAddresses":[\#(wallets)]}"#
+        func send(_ bytes: Int, to recipient: String) throws -> HandlerRig.Outcome {
+            try self.send(alert(recipient, #","data":{"x":"\#(String(repeating: "a", count: bytes))"}"#))
+        }
+        let job = try send(70_000, to: one("W1"))
+        #expect(job.status == 400 && job.detail.contains("65535"))
+        let all = try send(60_000, to: many)
+        #expect(all.status == 400 && all.detail.contains("fewer"))
+        #expect(try send(20, to: many).jobs.count == 2_000)
+    }
+
+    @Test func aSubscriptionWaitsForAnotherOneOfTheWallet() throws {
+        let endpoint = rig.redis.endpoint
+        let isTaken = Locked(false)
+        let hasEnded = Locked(false)
+        let other = WorkerThread.start(name: "other") {
+            guard let session = try? RedisSession.patient(endpoint, scripts: RegistryScripts.all) else {
+                return
+            }
+            let lock = RegistryLock(session: session, app: "wallet", name: "alerts:W1")
+            guard (try? lock.take()) != nil else { return }
+            isTaken.withLock { $0 = true }
+            usleep(200_000)
+            hasEnded.withLock { $0 = true }
+            lock.release()
+        }
+        let giveUp = Clock.monotonicMs + 60_000
+        while !isTaken.withLock({ $0 }), Clock.monotonicMs < giveUp { usleep(1_000) }
+        let made = try subscription("subscribe", "W1", #"{"fcmToken":"t-1","deviceId":"phone"}"#)
+        #expect(made.status == 200)
+        #expect(hasEnded.withLock { $0 })
+        other.join()
     }
 
     @Test func aSendWithoutItsKeyIsToldWhichHeaderToUse() throws {

@@ -77,6 +77,9 @@ import Synchronization
     func refusal(ofHead state: HTTPExchangeState) -> HTTPResponse? {
         var lengths = 0
         for (name, value) in state.headers {
+            // libmicrohttpd takes a blank before the colon for a part of the name, and another server might
+            // not: the two would see different bodies (RFC 9112 section 5.1).
+            if name.utf8.contains(where: { $0 == 0x20 || $0 == 0x09 }) { return badName }
             if name == "content-length" {
                 lengths += 1
                 guard let length = Int(value), length >= 0 else { return badLength }
@@ -90,7 +93,19 @@ import Synchronization
     }
 
     private var badLength: HTTPResponse {
-        options.refusal(400, "The length of the body isn't clear; send one Content-Length, or chunks.")
+        closing(
+            options.refusal(400, "The length of the body isn't clear; send one Content-Length, or chunks."))
+    }
+
+    private var badName: HTTPResponse {
+        closing(options.refusal(400, "A header's name has a blank in it."))
+    }
+
+    /// What follows on this connection can't be told from a body.
+    private func closing(_ response: HTTPResponse) -> HTTPResponse {
+        var response = response
+        response.headers.append(("connection", "close"))
+        return response
     }
 
     private var tooLarge: HTTPResponse {

@@ -1,3 +1,4 @@
+internal import Core
 package import Redis
 
 /// Registers and removes devices over a blocking session: for the gateway, tools and tests.
@@ -44,6 +45,13 @@ package struct DeviceDirectory {
             throw RedisFailure(.refused, "a token has 1 to \(most) bytes")
         }
         let stored = record.storedToken
+        // Registrations of one token go one after the other, or two could each remove the other's device, or
+        // neither would.
+        let place = TokenOwnerPlace(stored)
+        let lock = RegistryLock(
+            session: session, app: app, name: "token:\(place.bucket):\(Hex.encode(place.field))")
+        try lock.take()
+        defer { lock.release() }
         let former = try owner(ofStored: stored)
         try removeFormer(former, recipient, stored)
         try put(recipient, device, encoded)
@@ -90,7 +98,7 @@ package struct DeviceDirectory {
     private func removeFormer(
         _ former: String?, _ recipient: String, _ token: StoredToken
     ) throws(RedisFailure) {
-        guard let former, former != recipient else { return }
+        guard let former, !former.hasSameBytes(as: recipient) else { return }
         _ = try removeRecord(of: former, device: "", token)
     }
 

@@ -162,6 +162,9 @@ package enum RegistryKeys {
     /// `peal:keys:{app}`, the credentials that were uploaded for an app.
     package static func uploads(app: String) -> String { "peal:keys:{\(app)}" }
 
+    /// `peal:lock:{app:name}`, a lock of some seconds.
+    package static func lock(app: String, name: String) -> String { "peal:lock:{\(app):\(name)}" }
+
     /// `peal:cast:{app:id}`, how far a broadcast has got.
     package static func broadcast(app: String, id: String) -> String { "peal:cast:{\(app):\(id)}" }
 

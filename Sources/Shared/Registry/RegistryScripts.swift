@@ -6,7 +6,7 @@ package enum RegistryScripts {
     package static let all = [
         admit, setUnread, addUnread, read, settleDedup, claimID, settleID, putDevice, removeDevice,
         takeToken, releaseToken, claimHop, takeTokens, slowQuota, tickTimeSeries,
-        correctEnvironment, listTopic, unlistTopic, CredentialStore.changeScript,
+        correctEnvironment, listTopic, unlistTopic, CredentialStore.changeScript, unlock,
     ]
 
     /// At most one call a job: claims the dedup key, counts the job once, charges the frequency cap.

@@ -1,3 +1,4 @@
+internal import Core
 internal import EventLoop
 package import HTTPServer
 
@@ -63,7 +64,7 @@ package final class Gatekeeper: Sendable {
                 return try self.key(credential, key, scope, app, Self.wantedKeyOrToken)
             }
             let subject = try user(token, app, nowMs)
-            guard subject == recipient else { throw Self.notAllowed }
+            guard let recipient, subject.hasSameBytes(as: recipient) else { throw Self.notAllowed }
             return .user(recipient: subject)
         case .user:
             switch credential {

@@ -1,4 +1,5 @@
 internal import Core
+internal import Jobs
 internal import Redis
 internal import Registry
 
@@ -8,6 +9,8 @@ internal import Registry
 struct AlertRouting {
     /// The most wallets whose devices disagree that one broadcast looks at; with more of them it is refused.
     static let mixedMax = 10_000
+    /// All copies of one alert together, in bytes.
+    static let bytesMax = 64 << 20
     /// Shards of the index that are read in one go.
     private static let shardsAtOnce = 512
 
@@ -52,6 +55,7 @@ struct AlertRouting {
     private func jobs(_ alert: WalletAlert, to all: [String]) throws -> [Submission] {
         let wallets = try alert.topic.map { try followers(of: $0, among: all) } ?? all
         let draft = draft(alert)
+        try Self.checkSize(draft, count: wallets.count)
         let notes = try ContractNotes(session: session, app: app).notes(of: wallets)
         var jobs: [Submission] = []
         for (wallet, notes) in zip(wallets, notes) {
@@ -67,6 +71,22 @@ struct AlertRouting {
             jobs.append(job.submission())
         }
         return jobs
+    }
+
+    /// Each wallet gets a copy, so the size is looked at before there are any.
+    private static func checkSize(_ draft: JobDraft, count: Int) throws(Problem) {
+        // The target comes on top; the publisher looks at each job again.
+        let size = draft.submission().job.count
+        guard size <= JobParser.maximumBytes else {
+            throw .badRequest(
+                "The alert makes jobs of more than \(JobParser.maximumBytes) bytes; shorten its data.",
+                field: "data")
+        }
+        guard size * count <= bytesMax else {
+            throw .badRequest(
+                "The alert is too large for \(count) wallets at once: \(bytesMax >> 20) MiB is the most; "
+                    + "send it to fewer at a time.", field: "recipient.walletAddresses")
+        }
     }
 
     /// Those of the wallets that follow the topic, asked in one go.

@@ -32,6 +32,10 @@ struct WalletAlert: Sendable {
         }
         isPush = names.contains("PUSH")
         topic = body.value("topicId") == .null ? nil : try body.text("topicId", bytes: 256)
+        // The gateway's own topics lead past what devices have subscribed to.
+        if let topic, !NativeTopicRoutes.isUsable(topic) {
+            throw body.wrong("topicId", NativeTopicRoutes.rule)
+        }
         content = try Self.content(body, topic: topic)
     }
 

@@ -87,6 +87,10 @@ package struct WalletAlertsContract: Sendable {
 
     private func subscribe(_ call: GatewayCall, _ session: RedisSession) throws -> Reply {
         let wanted = try subscription(call)
+        // A wallet's subscriptions change one after the other: each reads what the one before has written.
+        let lock = RegistryLock(session: session, app: wanted.app.name, name: "alerts:\(wanted.wallet)")
+        try lock.take()
+        defer { lock.release() }
         let directory = apps.directory(wanted.app.name, session)
         let notes = ContractNotes(session: session, app: wanted.app.name)
         let isKnown = try directory.devices(of: wanted.wallet).contains { $0.id == wanted.device }
@@ -104,6 +108,10 @@ package struct WalletAlertsContract: Sendable {
 
     private func unsubscribe(_ call: GatewayCall, _ session: RedisSession) throws -> Reply {
         let wanted = try subscription(call)
+        // A wallet's subscriptions change one after the other: each reads what the one before has written.
+        let lock = RegistryLock(session: session, app: wanted.app.name, name: "alerts:\(wanted.wallet)")
+        try lock.take()
+        defer { lock.release() }
         let directory = apps.directory(wanted.app.name, session)
         let notes = ContractNotes(session: session, app: wanted.app.name)
         let devices = try directory.devices(of: wanted.wallet)

@@ -73,7 +73,7 @@ package struct WalletRequestsContract: Sendable {
             return
         }
         let user = try Self.clientID(try authority.user(token, app: app.name, nowMs: call.nowMs))
-        guard user == client else { throw .forbidden("The token is another client's.") }
+        guard user.hasSameBytes(as: client) else { throw .forbidden("The token is another client's.") }
     }
 
     /// Lets the app's relay pass by its signature, and a program with the scope `send`.

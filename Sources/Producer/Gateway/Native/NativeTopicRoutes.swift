@@ -37,18 +37,23 @@ package enum NativeTopicRoutes {
         ]
     }
 
+    /// Whether recipients may follow the topic and senders may name it.
+    static func isUsable(_ topic: String) -> Bool {
+        (1...SubscriberIndex.topicBytesMax).contains(topic.utf8.count) && Names.isPrintable(topic)
+            && topic != SubscriberIndex.everybody && !topic.hasPrefix(ownMark)
+    }
+
+    /// What makes a topic usable, as a sentence.
+    static let rule =
+        "A topic has 1 to \(SubscriberIndex.topicBytesMax) bytes without control characters, isn't * and "
+        + "doesn't begin with \(ownMark)."
+
     private static func change(
         _ call: GatewayCall, _ index: SubscriberIndex, follows: Bool
     ) throws -> HTTPResponse {
         let recipient = try NativeDeviceRoutes.recipient(call)
         let topic = call.parameters["topic"] ?? ""
-        guard (1...SubscriberIndex.topicBytesMax).contains(topic.utf8.count), Names.isPrintable(topic),
-            topic != SubscriberIndex.everybody, !topic.hasPrefix(ownMark)
-        else {
-            throw Problem.badRequest(
-                "A topic has 1 to \(SubscriberIndex.topicBytesMax) bytes without control characters, isn't "
-                    + "* and doesn't begin with \(ownMark).", field: "topic")
-        }
+        guard isUsable(topic) else { throw Problem.badRequest(rule, field: "topic") }
         if follows {
             try follow(topic, recipient, index)
         } else {
