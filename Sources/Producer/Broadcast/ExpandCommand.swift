@@ -50,9 +50,9 @@ package enum ExpandCommand {
         if let brokers = arguments.string("brokers") { expand.brokers = brokers }
         expand.kafkaProperties += try arguments.pairs("property")
         let (log, sink) = settings.makeLogger(
-            "expand", json: arguments.flag("json"), levels: try logLevels(arguments))
+            "expand", json: arguments.flag("json"), levels: try arguments.logLevels())
         for warning in settings.warnings { log.warning("expand.configuration", warning) }
-        let address = try Self.address(arguments, settings)
+        let address = try arguments.listenAddress(or: settings.http.expand)
         let service: ExpandService
         let server: HTTPServer?
         do {
@@ -75,25 +75,6 @@ package enum ExpandCommand {
             server?.stop()
             service.stop()
         }
-    }
-
-    private static func logLevels(_ arguments: Arguments) throws(UsageFailure) -> LogLevels? {
-        guard let text = arguments.string("log-level") else { return nil }
-        guard let levels = LogLevels(parsing: text) else {
-            throw UsageFailure("--log-level takes levels such as info or info,kafka=debug, not \"\(text)\"")
-        }
-        return levels
-    }
-
-    private static func address(
-        _ arguments: Arguments, _ settings: Settings
-    ) throws(UsageFailure) -> ListenAddress? {
-        guard let text = arguments.string("http") else { return settings.http.expand }
-        let address = ListenAddress(text)
-        if address == nil, text != "off" {
-            throw UsageFailure("--http takes host:port or off, not \"\(text)\"")
-        }
-        return address
     }
 
     /// Serves the probes; a service whose port is taken does not run.

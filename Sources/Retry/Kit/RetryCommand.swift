@@ -53,9 +53,9 @@ package enum RetryCommand {
     private static func serve(_ arguments: Arguments, _ settings: Settings) throws -> Int32 {
         let retry = try retrySettings(arguments, settings)
         let (log, sink) = settings.makeLogger(
-            "retry", json: arguments.flag("json"), levels: try logLevels(arguments))
+            "retry", json: arguments.flag("json"), levels: try arguments.logLevels())
         for warning in settings.warnings { log.warning("retry.configuration", warning) }
-        let address = try Self.address(arguments, settings)
+        let address = try arguments.listenAddress(or: settings.http.retry)
         let service: RetryService
         let server: HTTPServer?
         do {
@@ -97,25 +97,6 @@ package enum RetryCommand {
             retry.servedTiers = Set(names)
         }
         return retry
-    }
-
-    private static func logLevels(_ arguments: Arguments) throws(UsageFailure) -> LogLevels? {
-        guard let text = arguments.string("log-level") else { return nil }
-        guard let levels = LogLevels(parsing: text) else {
-            throw UsageFailure("--log-level takes levels such as info or info,kafka=debug, not \"\(text)\"")
-        }
-        return levels
-    }
-
-    private static func address(
-        _ arguments: Arguments, _ settings: Settings
-    ) throws(UsageFailure) -> ListenAddress? {
-        guard let text = arguments.string("http") else { return settings.http.retry }
-        let address = ListenAddress(text)
-        if address == nil, text != "off" {
-            throw UsageFailure("--http takes host:port or off, not \"\(text)\"")
-        }
-        return address
     }
 
     /// Serves the probes; a service whose port is taken does not run.
