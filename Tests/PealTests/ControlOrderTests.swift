@@ -45,6 +45,43 @@ import Testing
         #expect(throws: UsageFailure.self) { try ControlOrder(arguments) }
     }
 
+    @Test(arguments: [
+        ["pause", "--app", "shpo"], ["pause", "--app", "shpo", "--provider", "fcm"],
+        ["cancel", "--app", "shpo", "--campaign", "x"], ["cancel", "--app", "shpo", "--job", "j"],
+    ])
+    func anAppThatIsNotConfiguredIsRefusedWithWhatMayBeMeant(words: [String]) throws {
+        let request = try ArgumentParser.parse(words, for: ControlCommand.command, environment: [:])
+        guard case .run(let arguments) = request else { throw UsageFailure("no run") }
+        let order = try ControlOrder(arguments)
+        let failure = #expect(throws: UsageFailure.self) { try order.checkApp(among: ["shop", "bank"]) }
+        let text = failure.map { "\($0)" } ?? ""
+        #expect(
+            text.contains("\"shpo\"") && text.contains("did you mean shop?") && text.contains("bank, shop"))
+        // Without a configuration nobody knows, and the command says so.
+        #expect(try order.checkApp(among: [])?.contains("not checked") == true)
+    }
+
+    @Test func whatIsKnownOrTakenBackPasses() throws {
+        #expect(try order("pause", "--app", "shop").checkApp(among: ["shop"]) == nil)
+        #expect(try order("pause", "--provider", "fcm").checkApp(among: ["shop"]) == nil)
+        #expect(try order("pause", "--provider", "fcm").checkApp(among: []) == nil)
+        #expect(try order("resume", "--app", "gone").checkApp(among: ["shop"]) == nil)
+        #expect(try order("list").checkApp(among: ["shop"]) == nil)
+        let many = (0..<30).map { "app-\($0)" }
+        let failure = #expect(throws: UsageFailure.self) {
+            try order("pause", "--app", "other").checkApp(among: many)
+        }
+        #expect(failure.map { "\($0)".hasSuffix("and 10 more") } == true)
+    }
+
+    @Test func whatWasNotCheckedIsSaid() {
+        var report = ControlReport(verb: .set(.pause))
+        #expect(!report.json.contains("note"))
+        report.note = "It was not checked."
+        #expect(report.text(style: TextStyle(isEnabled: false)).contains("It was not checked.\n"))
+        #expect(report.json.hasSuffix(#","note":"It was not checked."}"# + "\n"))
+    }
+
     @Test func thePodsThatDoNotFollowAreNamedAndTheExitCodeSaysSo() throws {
         let server = try PrivateRedisServer()
         try server.start()

@@ -1,7 +1,7 @@
 /// Finds what a misspelt name was meant to be.
-enum Suggestion {
+package enum Suggestion {
     /// The known name that is nearest to `name`, when it is near enough to be a slip.
-    static func nearest(to name: String, among known: some Sequence<String>) -> String? {
+    package static func nearest(to name: String, among known: some Sequence<String>) -> String? {
         let limit = max(1, min(3, name.count / 2))
         var best: (name: String, distance: Int)?
         for candidate in known where abs(candidate.count - name.count) <= limit {

@@ -26,7 +26,9 @@ enum ControlCommand {
         details: """
             What is paused is kept: it waits in the retry topics and goes on after 'resume'; what reaches its ttl
             meanwhile expires. What is cancelled ends with the outcome 'cancelled' when its turn comes. 'resume'
-            takes either back. A cancelled job's id is remembered for a year unless --for says otherwise.
+            takes either back. A cancelled job's id is remembered for a year unless --for says otherwise. With a
+            configuration that has apps, a name that is none of theirs is refused; without one it is written as it
+            stands, and the command says so.
 
               peal control pause --app shop --reason "wrong price in the text"
               peal control pause --provider fcm
@@ -39,24 +41,35 @@ enum ControlCommand {
 
     static func run(_ arguments: Arguments) throws(UsageFailure) -> Int32 {
         let order = try ControlOrder(arguments)
+        let settings: Settings
+        do throws(ConfigurationFailure) {
+            settings = try Configuration.load(
+                path: arguments.string("config"), environment: Console.environment)
+        } catch {
+            return complain(error)
+        }
+        let note = try order.checkApp(among: settings.apps.map(\.name))
         let session: RedisSession
         do throws(ConfigurationFailure) {
-            let settings = try Configuration.load(
-                path: arguments.string("config"), environment: Console.environment)
             session = try open(try settings.redisOptions(scripts: ControlStore.scripts))
         } catch {
-            Console.complain("peal control: \(error)")
-            return ServiceRunner.configurationExitCode
+            return complain(error)
         }
         defer { session.close() }
         do throws(RedisFailure) {
-            let report = try order.carryOut(ControlStore(session: session))
+            var report = try order.carryOut(ControlStore(session: session))
+            report.note = note
             Console.write(arguments.flag("json") ? report.json : report.text(style: Console.style))
             return report.exitCode
         } catch {
             Console.complain("peal control: Redis can't do it: \(error.message)")
             return 2
         }
+    }
+
+    private static func complain(_ failure: ConfigurationFailure) -> Int32 {
+        Console.complain("peal control: \(failure)")
+        return ServiceRunner.configurationExitCode
     }
 
     private static func open(_ options: RedisClientOptions) throws(ConfigurationFailure) -> RedisSession {

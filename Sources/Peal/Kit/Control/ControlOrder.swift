@@ -1,3 +1,4 @@
+internal import Configuration
 internal import Decisions
 internal import EventLoop
 internal import Redis
@@ -73,6 +74,28 @@ struct ControlOrder: Equatable {
         default: throw UsageFailure("give one of --provider, --campaign and --job")
         }
     }
+
+    /// Refuses to pause or cancel for an app that isn't one of the configured ones. What is in force for one
+    /// that was taken out of the configuration can still be taken back.
+    /// - Returns: why the name could not be looked up; nil when it was, or need not be.
+    /// - Throws: what the name may have been meant to be.
+    func checkApp(among known: [String]) throws(UsageFailure) -> String? {
+        guard case .set = verb, let app = subject?.appName else { return nil }
+        guard !known.isEmpty else {
+            return "Whether there is an app \"\(app)\" was not checked: no configuration with apps was given "
+                + "(--config)."
+        }
+        guard !known.contains(app) else { return nil }
+        let hint = Suggestion.nearest(to: app, among: known).map { "; did you mean \($0)?" } ?? ";"
+        let names = known.sorted()
+        let more = names.count > Self.namesMax ? " and \(names.count - Self.namesMax) more" : ""
+        throw UsageFailure(
+            "the configuration has no app \"\(app)\"\(hint) It has "
+                + names.prefix(Self.namesMax).joined(separator: ", ") + more)
+    }
+
+    /// How many apps a refusal lists.
+    private static let namesMax = 20
 
     /// Does what was asked, and waits for the pods to confirm a change.
     func carryOut(_ store: ControlStore) throws(RedisFailure) -> ControlReport {

@@ -11,6 +11,8 @@ struct ControlReport {
     var state = ControlState()
     var pods: [ControlPod] = []
     var nowMs: Int64 = 0
+    /// What was not checked, as a sentence; nil for nothing.
+    var note: String?
 
     init(verb: ControlOrder.Verb) { self.verb = verb }
 
@@ -34,6 +36,7 @@ struct ControlReport {
         if verb != .list {
             out += change.map { "Version \($0) is written.\n" } ?? "There was nothing to resume.\n"
         }
+        if let note { out += note + "\n" }
         if entries.isEmpty {
             out += "Nothing is paused or cancelled.\n"
         } else {
@@ -98,12 +101,25 @@ struct ControlReport {
                 text: ",\"version\":\(pod.version),\"obeys\":\(pod.version >= version),"
                     + "\"beat_ms\":\(pod.beatMs)}")
         }
-        out.append(text: "],\"in_force\":\(late.isEmpty)}\n")
+        out.append(text: "],\"in_force\":\(late.isEmpty)")
+        if let note {
+            out.append(",\"note\":")
+            out.append(jsonString: note)
+        }
+        out.append("}\n")
         return out.text
     }
 }
 
 extension ControlEntry.Subject {
+    /// The app that it is about; nil for none in particular.
+    var appName: String? {
+        switch self {
+        case .app(let app), .campaign(let app, _), .job(let app, _): app
+        case .provider(_, let app): app
+        }
+    }
+
     /// What it is, for people.
     var words: String {
         switch self {
