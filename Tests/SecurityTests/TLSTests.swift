@@ -43,19 +43,42 @@ extension ByteBuffer {
     }
 }
 
-/// A certificate authority's file and a server context for `hosts`.
-private func makeServer(_ hosts: [String]) throws -> (caFile: String, context: TLSContext) {
-    let identity = try ThrowAwayIdentity.make(hosts: hosts)
-    let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".pem").path
-    try identity.caPEM.write(toFile: path, atomically: true, encoding: .utf8)
-    let context = try TLSContext.server(certificatePEM: identity.certificatePEM, keyPEM: identity.keyPEM)
-    return (path, context)
+/// Files of one test, in a directory that goes with it.
+private final class ScratchFiles {
+    private let directory: URL
+    private var count = 0
+
+    init() throws {
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent("peal-tls-\(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: directory) }
+
+    /// Writes a file and tells its path.
+    func write(_ text: String) throws -> String {
+        count += 1
+        let file = directory.appendingPathComponent("\(count).pem")
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        return file.path
+    }
+
+    /// A certificate authority's file and a server context for `hosts`.
+    func makeServer(_ hosts: [String]) throws -> (caFile: String, context: TLSContext) {
+        let identity = try ThrowAwayIdentity.make(hosts: hosts)
+        let context = try TLSContext.server(certificatePEM: identity.certificatePEM, keyPEM: identity.keyPEM)
+        return (try write(identity.caPEM), context)
+    }
 }
 
 @Suite struct TLSTests {
+    private let files: ScratchFiles
+
+    init() throws { files = try ScratchFiles() }
+
     @Test(arguments: ["localhost", "127.0.0.1"])
     func aTrustedServerIsAcceptedAndCarriesData(name: String) throws {
-        let (caFile, context) = try makeServer(["localhost", "127.0.0.1"])
+        let (caFile, context) = try files.makeServer(["localhost", "127.0.0.1"])
         let clientContext = try TLSContext.client(TLSClientOptions(caFile: caFile))
         let wire = Wire(
             client: try TLSConnection(client: clientContext, serverName: name),
@@ -76,7 +99,7 @@ private func makeServer(_ hosts: [String]) throws -> (caFile: String, context: T
     }
 
     @Test func aServerOfAnotherNameIsRefusedWithTheReason() throws {
-        let (caFile, context) = try makeServer(["push.example"])
+        let (caFile, context) = try files.makeServer(["push.example"])
         let clientContext = try TLSContext.client(TLSClientOptions(caFile: caFile))
         for name in ["localhost", "127.0.0.1"] {
             let wire = Wire(
@@ -95,8 +118,8 @@ private func makeServer(_ hosts: [String]) throws -> (caFile: String, context: T
     }
 
     @Test func anUnknownAuthorityIsRefusedUnlessCheckingIsOff() throws {
-        let (_, context) = try makeServer(["localhost"])
-        let (otherCA, _) = try makeServer(["localhost"])
+        let (_, context) = try files.makeServer(["localhost"])
+        let (otherCA, _) = try files.makeServer(["localhost"])
         let strict = try TLSContext.client(TLSClientOptions(caFile: otherCA))
         let refused = Wire(
             client: try TLSConnection(client: strict, serverName: "localhost"),
@@ -111,7 +134,7 @@ private func makeServer(_ hosts: [String]) throws -> (caFile: String, context: T
     }
 
     @Test func garbageInsteadOfTLSIsAnErrorAndStaysOne() throws {
-        let (caFile, _) = try makeServer(["localhost"])
+        let (caFile, _) = try files.makeServer(["localhost"])
         let clientContext = try TLSContext.client(TLSClientOptions(caFile: caFile))
         let client = try TLSConnection(client: clientContext, serverName: "localhost")
         _ = try client.handshake()
@@ -121,7 +144,7 @@ private func makeServer(_ hosts: [String]) throws -> (caFile: String, context: T
     }
 
     @Test func aCutConnectionIsNotMistakenForAnOrderlyEnd() throws {
-        let (caFile, context) = try makeServer(["localhost"])
+        let (caFile, context) = try files.makeServer(["localhost"])
         let clientContext = try TLSContext.client(TLSClientOptions(caFile: caFile))
         let wire = Wire(
             client: try TLSConnection(client: clientContext, serverName: "localhost"),
@@ -148,20 +171,20 @@ private func makeServer(_ hosts: [String]) throws -> (caFile: String, context: T
 }
 
 @Suite struct ClientCertificateTests {
+    private let files: ScratchFiles
+
+    init() throws { files = try ScratchFiles() }
+
     /// Writes a throw-away certificate and its key; the authority's PEM comes back too.
     private func makeClient() throws -> (ca: String, certificate: String, key: String) {
         let identity = try ThrowAwayIdentity.make(hosts: ["com.example.shop"])
-        let base = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
-        try identity.certificatePEM.write(toFile: base + ".crt", atomically: true, encoding: .utf8)
-        try identity.keyPEM.write(toFile: base + ".key", atomically: true, encoding: .utf8)
-        return (identity.caPEM, base + ".crt", base + ".key")
+        return (identity.caPEM, try files.write(identity.certificatePEM), try files.write(identity.keyPEM))
     }
 
     @Test func aServerThatWantsACertificateGetsTheOneThatIsConfigured() throws {
         let client = try makeClient()
         let server = try ThrowAwayIdentity.make(hosts: ["localhost"])
-        let caFile = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
-        try server.caPEM.write(toFile: caFile, atomically: true, encoding: .utf8)
+        let caFile = try files.write(server.caPEM)
         let strict = try TLSContext.server(
             certificatePEM: server.certificatePEM, keyPEM: server.keyPEM, clientCAPEM: client.ca)
         let withCertificate = try TLSContext.client(
