@@ -233,6 +233,34 @@ private struct Verifier: UserTokenVerifier {
     }
 }
 
+@Suite struct SenderKeyTests {
+    /// How many of five requests pass when an address may send one and a key as many as it likes.
+    private func passed(_ access: Access, _ header: String, _ text: String) throws -> Int {
+        let table = try KeyTable(parsing: "a:\(Hex.encode(APIKey.digest(of: "secret"))):*:send")
+        let gatekeeper = Gatekeeper(
+            ring: KeyRing(table), addressLimiter: RateLimiter(perThousandSeconds: 1))
+        let request = HTTPRequest(method: "POST", path: "/", headers: [(header, text)], remote: "10.0.0.1")
+        return (0..<5).count { _ in
+            do throws(Problem) {
+                _ = try gatekeeper.principal(
+                    access, of: request, app: "", recipient: nil, nowMs: 0, isCounted: false)
+                return true
+            } catch {
+                return error.status != 429
+            }
+        }
+    }
+
+    @Test func aKnownKeyOfASenderCountsAgainstItsOwnLimitWhereverItStands() throws {
+        let byAddress = try passed(.handler, "x-dialect-api-key", "unknown")
+        let byKey = try passed(.handler, "x-api-key", "secret")
+        #expect(byAddress == 1 && byKey == 5)
+        #expect(try passed(.handler, "x-dialect-api-key", "secret") == byKey)
+        // It is read on the routes of contracts alone.
+        #expect(try passed(.key(.send), "x-dialect-api-key", "secret") == byAddress)
+    }
+}
+
 @Suite struct RateLimiterTests {
     @Test func aSecondsWorthMayComeAtOnceAndThenTheRate() {
         var limiter = RateLimiter(perThousandSeconds: 10_000)

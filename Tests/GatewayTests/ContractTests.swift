@@ -155,6 +155,11 @@ import Testing
         #expect(try rig.session.command("HGET", "peal:note:{sealed:z6Mk}", "client").text == "always_raw")
         // A token in the query is as good as one in the header.
         #expect(try register(body, headers: [:], query: [("auth", "user.z6Mk.sealed")]).status == 200)
+        // An API key isn't: addresses are written down in logs.
+        let key = try register(body, headers: [:], query: [("auth", "key:sealed")])
+        #expect(key.status == 401 && key.detail.contains("X-Api-Key"))
+        #expect(
+            try register(body, headers: ["x-api-key": "key:sealed"], query: [("auth", "x")]).status == 200)
         #expect(try register(body, headers: ["authorization": "Bearer user.z6Mother.sealed"]).status == 403)
         #expect(try register(body, headers: [:]).status == 401)
         #expect(try register(body, headers: ["x-api-key": "key:shop"]).status == 403)
@@ -163,6 +168,8 @@ import Testing
             try rig.call(
                 "DELETE", path, headers: ["authorization": "Bearer user.z6Mother.sealed"], principal: .anyone
             ).status == 403)
+        let query = [(name: "auth", value: "key:sealed")]
+        #expect(try rig.call("DELETE", path, query: query, principal: .anyone).status == 401)
         #expect(try rig.call("DELETE", path, headers: own, principal: .anyone).status == 200)
         #expect(try rig.devices(of: "z6Mk", app: "sealed").isEmpty)
         #expect(try rig.call("DELETE", path, headers: own, principal: .anyone).status == 200)

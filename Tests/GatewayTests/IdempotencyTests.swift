@@ -119,6 +119,22 @@ import Testing
         for record in try rig.records("normal", count: 1) { #expect(record.contains(ids[0])) }
     }
 
+    /// Two requests with one id of their senders' must not settle each other's claims.
+    @Test func theOwnerOfAClaimIsTheGatewaysOwn() throws {
+        let rig = try Rig()
+        defer { rig.stop() }
+        let session = try rig.redis.session()
+        var owners: Set<String> = []
+        for key in ["order-1", "order-2"] {
+            let headers = [(name: "idempotency-key", value: key), (name: "x-request-id", value: "mine")]
+            let answer = try rig.post(job, headers: headers)
+            #expect(answer.status == 202 && answer.header("x-request-id") == "mine")
+            let name = "peal:idem:{shop-send:\(Hex.encode(SHA256.hash(text: key)))}"
+            owners.insert(try session.command("HGET", name, "o").text ?? "")
+        }
+        #expect(owners.count == 2 && owners.allSatisfy { $0.utf8.count == 26 })
+    }
+
     @Test(arguments: ["", "a b", String(repeating: "k", count: 256), "ü"])
     func aKeyThatIsNoneIsRefused(key: String) throws {
         let rig = try SendTests.shared.get()

@@ -55,7 +55,7 @@ package final class Gatekeeper: Sendable {
         isCounted: Bool = true
     ) throws(Problem) -> Principal {
         let credential = Self.credential(of: request)
-        let key = try countedKey(credential, request, isCounted: isCounted)
+        let key = try countedKey(Self.counted(credential, access, request), request, isCounted: isCounted)
         switch access {
         case .open, .handler: return .anyone
         case .key(let scope): return try self.key(credential, key, scope, app, Self.wantedKey)
@@ -75,6 +75,20 @@ package final class Gatekeeper: Sendable {
             }
         }
     }
+
+    /// What tells by whose limit a request counts. The senders of a contract show their keys in a header of
+    /// its own, which opens nothing here.
+    private static func counted(
+        _ credential: Credential, _ access: Access, _ request: HTTPRequest
+    ) -> Credential {
+        guard credential == .none, access == .handler, let text = request.header(senderKeyHeader) else {
+            return credential
+        }
+        return .key(text)
+    }
+
+    /// Where senders of wallet alerts show their keys.
+    static let senderKeyHeader = "x-dialect-api-key"
 
     /// Counts the request, by its key or by its address.
     private func countedKey(

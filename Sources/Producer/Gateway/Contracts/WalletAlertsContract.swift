@@ -160,7 +160,7 @@ package struct WalletAlertsContract: Sendable {
     private func sender(_ call: GatewayCall) throws(Problem) -> (app: Settings.App, id: String) {
         let id = call.parameters["appId"] ?? ""
         // The key is for the sender, not for the app that it sends through: senders can't speak for others.
-        let key = call.request.header("x-dialect-api-key")
+        let key = call.request.header(Gatekeeper.senderKeyHeader)
         do throws(Problem) {
             _ = try authority.key(key, may: .send, app: id)
         } catch {

@@ -63,17 +63,25 @@ package struct WalletRequestsContract: Sendable {
 
     /// Lets a program with the scope `register` pass, and the client itself by its own token.
     private func admit(_ call: GatewayCall, _ client: String, _ app: Settings.App) throws(Problem) {
-        // Some clients put their token into the query, as `auth`.
-        let token = call.bearer ?? call.request.query("auth")
-        guard call.request.header("x-api-key") == nil, let token,
-            token.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 2
-        else {
-            let key = call.request.header("x-api-key") ?? token
-            _ = try authority.key(key, may: .register, app: app.name)
+        let key = call.request.header("x-api-key")
+        // Some clients put their token into the query, as `auth`. It ends with its hour; an API key doesn't,
+        // and addresses are kept in many logs.
+        let query = key == nil && call.bearer == nil ? call.request.query("auth") : nil
+        if let query, !Self.isToken(query) {
+            throw .unauthorized(
+                "The query's auth takes the client's own token; send an API key as X-Api-Key.")
+        }
+        guard key == nil, let token = call.bearer ?? query, Self.isToken(token) else {
+            _ = try authority.key(key ?? call.bearer, may: .register, app: app.name)
             return
         }
         let user = try Self.clientID(try authority.user(token, app: app.name, nowMs: call.nowMs))
         guard user.hasSameBytes(as: client) else { throw .forbidden("The token is another client's.") }
+    }
+
+    /// Whether it has the form of a JSON Web Token.
+    private static func isToken(_ text: String) -> Bool {
+        text.utf8.count { $0 == UInt8(ascii: ".") } == 2
     }
 
     /// Lets the app's relay pass by its signature, and a program with the scope `send`.

@@ -21,8 +21,7 @@ extension JobIntake {
             return .success(
                 unsafe call.request.body.withUnsafeBytes { body in
                     unsafe prepare(
-                        send, keyName: call.keyName, requestID: call.requestID, bodyDigest: body,
-                        nowMs: nowMs)
+                        send, keyName: call.keyName, bodyDigest: body, nowMs: nowMs)
                 })
         }
         var prepared = try outcome.get()

@@ -147,11 +147,12 @@ final class JobIntake {
 
     /// Copies the checked jobs, each with an id, for what Redis has to know of them.
     func prepare(
-        _ send: Send, keyName: String, requestID: String, bodyDigest body: UnsafeRawBufferPointer,
-        nowMs: Int64
+        _ send: Send, keyName: String, bodyDigest body: UnsafeRawBufferPointer, nowMs: Int64
     ) -> PreparedSend {
+        // A request's own id won't do as the owner: its sender chooses it, and may choose it twice.
+        let owner = ids.next(nowMs: UInt64(max(0, nowMs))).text
         var prepared = PreparedSend(
-            jobs: [], lane: send.lane, keyName: keyName, requestID: requestID, idempotency: nil)
+            jobs: [], lane: send.lane, keyName: keyName, owner: owner, idempotency: nil)
         if let key = send.idempotencyKey {
             var digest = unsafe SHA256.hash(body)
             digest.append(UInt8(truncatingIfNeeded: send.lane))

@@ -27,7 +27,8 @@ struct PreparedSend: Sendable {
     var jobs: [PreparedJob]
     var lane: Int
     var keyName: String
-    var requestID: String
+    /// Tells the claim of this request from those of all others.
+    var owner: String
     var idempotency: Idempotency?
     /// The answer once Kafka has the jobs, and to a repeat.
     var answer: @Sendable ([Receipt]) -> HTTPResponse = { JobIntake.accepted($0) }
@@ -39,7 +40,7 @@ struct PreparedSend: Sendable {
         var send = self
         let claims = idempotency.map {
             IdempotencyStore(
-                session: session, keyName: keyName, key: $0.key, owner: requestID, claimMs: claimMs)
+                session: session, keyName: keyName, key: $0.key, owner: owner, claimMs: claimMs)
         }
         if let claims, let idempotency {
             switch try claims.claim(digest: idempotency.digest, answer: answerText) {
@@ -133,7 +134,7 @@ struct PreparedSend: Sendable {
 
     private func settle(_ outcome: PublishOutcome, _ session: RedisSession) throws {
         let claims = idempotency.map {
-            IdempotencyStore(session: session, keyName: keyName, key: $0.key, owner: requestID)
+            IdempotencyStore(session: session, keyName: keyName, key: $0.key, owner: owner)
         }
         switch outcome {
         case .acknowledged: try claims?.finish()

@@ -143,7 +143,7 @@ final class SendingThread {
                     bytes, send.ranges, nowMs: nowMs, isBatch: send.isBatch, allows: allows)
                 if send.idempotencyKey != nil || intake.hasScheduled(nowMs: nowMs) {
                     var prepared = unsafe intake.prepare(
-                        send, keyName: keyName, requestID: call.requestID, bodyDigest: bytes, nowMs: nowMs)
+                        send, keyName: keyName, bodyDigest: bytes, nowMs: nowMs)
                     prepared.claimMs = claimMs
                     return .success(.ask { [prepared] session in try prepared.begin(session) })
                 }
