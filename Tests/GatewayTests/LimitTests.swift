@@ -4,6 +4,7 @@ import EventLoop
 import GatewayKit
 import Glibc
 import HTTPClient
+import HTTPServer
 import Testing
 
 @Suite struct LimitTests {
@@ -21,8 +22,9 @@ import Testing
         deinit { Socket.close(descriptor) }
 
         /// False when the peer has closed.
-        func send(_ text: String) -> Bool {
-            let bytes = Array(text.utf8)
+        func send(_ text: String) -> Bool { send(bytes: Array(text.utf8)) }
+
+        func send(bytes: [UInt8]) -> Bool {
             var sent = 0
             while sent < bytes.count {
                 let count = bytes[sent...].withUnsafeBytes { Socket.send(descriptor, $0) }
@@ -83,7 +85,7 @@ import Testing
     @Test(arguments: [
         "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5\r\nTransfer-Encoding: chunked",
         "Content-Length: -1", "Content-Length: 1x", "Content-Length : 5", "Content-Length\t: 5",
-        "Transfer-Encoding : chunked\r\nContent-Length: 4",
+        "Transfer-Encoding : chunked\r\nContent-Length: 4", "Host: y\r\nContent-Length: 5",
     ])
     func aBodyWithoutAClearLengthIsRefused(headers: String) throws {
         let rig = try SendTests.shared.get()
@@ -93,6 +95,49 @@ import Testing
         #expect(wire.text.hasPrefix("HTTP/1.1 400"))
         // Or the body would be taken for the next request.
         #expect(rig.wait { wire.isClosed() })
+    }
+
+    @Test(arguments: ["gzip", "gzip, chunked", "identity", "chunked;x"])
+    func aTransferEncodingThatIsUnknownIsRefused(coding: String) throws {
+        let rig = try SendTests.shared.get()
+        let wire = try Wire(rig)
+        #expect(wire.send(head("Transfer-Encoding: \(coding)") + "5\r\nhello\r\n0\r\n\r\n"))
+        #expect(rig.wait { wire.isClosed() })
+        #expect(wire.text.hasPrefix("HTTP/1.1 501") && wire.text.contains("not_implemented"))
+    }
+
+    @Test(arguments: [
+        ("GET /openapi.json HTTP/1.1\r\n\r\n", 400),
+        ("GET /openapi.json HTTP/1.0\r\n\r\n", 200),
+        ("POST /v1/jobs HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        ("GET /openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 200),
+    ])
+    func whomTheRequestIsForMustBeSaid(request: String, status: Int) throws {
+        let rig = try Rig(more: { _ in
+            [
+                GatewayRoute(
+                    "GET", "/openapi.json", "openapi", .open,
+                    .plain { _ throws(Problem) in .answer(.text(200, "")) })
+            ]
+        })
+        defer { rig.stop() }
+        let wire = try Wire(rig)
+        #expect(wire.send(request))
+        #expect(rig.wait { wire.isClosed() })
+        let answer = wire.text
+        #expect(answer.contains(" \(status) "), "\(answer)")
+        if status == 400 { #expect(answer.contains("application/problem+json")) }
+    }
+
+    @Test(arguments: ["/v1/apps/sh\u{1}p/scheduled", "/v1/apps/shop/scheduled?after=a\u{1}b"])
+    func bytesThatAreNoTextAreRefusedInAPath(path: String) throws {
+        let rig = try SendTests.shared.get()
+        let wire = try Wire(rig)
+        let text = "GET \(path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all-secret\r\n\r\n"
+        // No Swift string holds such a byte.
+        #expect(wire.send(bytes: text.utf8.map { $0 == 1 ? 0xFF : $0 }))
+        #expect(rig.wait { wire.isClosed() || wire.text.contains("bad_request") })
+        #expect(wire.text.hasPrefix("HTTP/1.1 400"))
     }
 
     @Test func tooManyRequestsAreToldWhenToComeBack() throws {

@@ -33,16 +33,17 @@ package struct HTTPRequest: Sendable {
         self.remote = remote
     }
 
-    /// Makes the request of a connection; the query is still encoded.
+    /// Makes the request of a connection; the query is still encoded. `isUTF8` says whether path and query
+    /// were, as they came.
     init(
-        method: String, rawPath: String, rawQuery: [(name: String, value: String)],
+        method: String, rawPath: String, rawQuery: [(name: String, value: String)], isUTF8: Bool,
         headers: [(name: String, value: String)], body: [UInt8], remote: String
     ) {
         self.method = method
         self.rawPath = rawPath
         let decoded = PercentText.decode(rawPath.utf8)
         path = decoded ?? rawPath
-        var isMalformed = decoded == nil
+        var isMalformed = decoded == nil || !isUTF8
         query = rawQuery.map { pair in
             guard let name = PercentText.decode(pair.name.utf8),
                 let value = PercentText.decode(pair.value.utf8)

@@ -73,9 +73,11 @@ import Synchronization
         state.owner?.setDue(ms: connections.headDueMs)
     }
 
-    /// The answer to a head that announces too long a body, or more than one length of it; nil to go on.
-    func refusal(ofHead state: HTTPExchangeState) -> HTTPResponse? {
+    /// The answer to a head that announces too long a body, more than one length of it or a coding that isn't
+    /// known here, or that doesn't say whom it is for; nil to go on. `version` is that of the request line.
+    func refusal(ofHead state: HTTPExchangeState, version: String) -> HTTPResponse? {
         var lengths = 0
+        var hosts = 0
         for (name, value) in state.headers {
             // libmicrohttpd takes a blank before the colon for a part of the name, and another server might
             // not: the two would see different bodies (RFC 9112 section 5.1).
@@ -86,8 +88,16 @@ import Synchronization
                 if length > options.bodyBytesMax { return tooLarge }
             } else if name == "transfer-encoding" {
                 lengths += 1
+                // libmicrohttpd would take everything up to the connection's end for the body.
+                if value.lowercased() != "chunked" { return unknownCoding }
+                // RFC 9112 section 6.1: what speaks 1.0 can't mean it.
+                if version == "HTTP/1.0" { return badLength }
+            } else if name == "host" {
+                hosts += 1
             }
         }
+        // RFC 9112 section 3.2.
+        if hosts > 1 || hosts == 0 && version != "HTTP/1.0" { return badHost }
         // Two servers in a row could take different ones for the truth (RFC 9112 section 6.3).
         return lengths > 1 ? badLength : nil
     }
@@ -95,6 +105,16 @@ import Synchronization
     private var badLength: HTTPResponse {
         closing(
             options.refusal(400, "The length of the body isn't clear; send one Content-Length, or chunks."))
+    }
+
+    private var badHost: HTTPResponse {
+        closing(options.refusal(400, "The request needs one Host header, and not more."))
+    }
+
+    private var unknownCoding: HTTPResponse {
+        closing(
+            options.refusal(501, "The Transfer-Encoding isn't known here; send chunked, or a Content-Length.")
+        )
     }
 
     private var badName: HTTPResponse {
@@ -138,7 +158,7 @@ import Synchronization
 
     /// The whole request is here: hands it to the handler once, then returns the answer or suspends.
     func respond(
-        _ state: HTTPExchangeState, connection: OpaquePointer, method: String, path: String
+        _ state: HTTPExchangeState, connection: OpaquePointer, method: String, path: WireText
     ) -> HTTPResponse? {
         if !state.started {
             state.started = true
@@ -146,8 +166,10 @@ import Synchronization
             if state.overflow > 0 {
                 state.answer(state.isTooMuch ? tooMuch : tooLarge)
             } else {
+                let query = unsafe query(of: connection)
                 let request = HTTPRequest(
-                    method: method, rawPath: path, rawQuery: unsafe query(of: connection),
+                    method: method, rawPath: path.text, rawQuery: query.values,
+                    isUTF8: path.isUTF8 && query.isUTF8,
                     headers: state.headers, body: state.received, remote: state.owner?.remote ?? "")
                 state.received = []
                 handler(HTTPExchange(request: request, state: state))
@@ -158,10 +180,10 @@ import Synchronization
         return response
     }
 
-    private func query(of connection: OpaquePointer) -> [(name: String, value: String)] {
+    private func query(of connection: OpaquePointer) -> HTTPValueList {
         var list = HTTPValueList(lowercased: false)
         unsafe withUnsafeMutablePointer(to: &list) { _ = unsafe peal_mhd_query(connection, httpValue, $0) }
-        return list.values
+        return list
     }
 
     private func headers(of connection: OpaquePointer) -> [(name: String, value: String)] {
@@ -178,6 +200,33 @@ private let no = peal_mhd_result(0)
 struct HTTPValueList {
     let lowercased: Bool
     var values: [(name: String, value: String)] = []
+    /// Whether all of it was UTF-8 as it came.
+    var isUTF8 = true
+}
+
+/// A text of a request; what isn't UTF-8 in it has been replaced.
+struct WireText {
+    let text: String
+    let isUTF8: Bool
+
+    /// No text at all.
+    static let empty = WireText(text: "", isUTF8: true)
+
+    private init(text: String, isUTF8: Bool) {
+        self.text = text
+        self.isUTF8 = isUTF8
+    }
+
+    /// Copies a text that ends with a zero byte.
+    init(_ bytes: UnsafePointer<CChar>) {
+        if let whole = unsafe String(validatingCString: bytes) {
+            text = whole
+            isUTF8 = true
+        } else {
+            text = unsafe String(cString: bytes)
+            isUTF8 = false
+        }
+    }
 }
 
 /// Thread: the server's, inside `MHD_get_connection_values`.
@@ -187,9 +236,11 @@ private func httpValue(
 ) -> MHD_Result {
     guard let context = unsafe context, let name = unsafe name else { return yes }
     let list = unsafe context.assumingMemoryBound(to: HTTPValueList.self)
-    let text = unsafe String(cString: name)
-    let content = if let value = unsafe value { unsafe String(cString: value) } else { "" }
-    unsafe list.pointee.values.append((list.pointee.lowercased ? text.lowercased() : text, content))
+    let text = unsafe WireText(name)
+    let content = if let value = unsafe value { unsafe WireText(value) } else { WireText.empty }
+    if !text.isUTF8 || !content.isUTF8 { unsafe list.pointee.isUTF8 = false }
+    unsafe list.pointee.values.append(
+        (list.pointee.lowercased ? text.text.lowercased() : text.text, content.text))
     return yes
 }
 
@@ -200,14 +251,17 @@ func httpAccess(
     _ uploadSize: UnsafeMutablePointer<Int>?, _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
 ) -> MHD_Result {
     guard let context = unsafe context, let connection = unsafe connection, let slot = unsafe slot,
-        let uploadSize = unsafe uploadSize, let url = unsafe url, let method = unsafe method
+        let uploadSize = unsafe uploadSize, let url = unsafe url, let method = unsafe method,
+        let version = unsafe version
     else { return no }
     let core = unsafe Unmanaged<HTTPServerCore>.fromOpaque(context).takeUnretainedValue()
     guard let known = unsafe slot.pointee else {
         let state = unsafe core.begin(connection)
         // Retained by the slot; released by `httpCompleted`, which libmicrohttpd calls once for each request.
         unsafe slot.pointee = Unmanaged.passRetained(state).toOpaque()
-        guard let refusal = core.refusal(ofHead: state) else { return yes }
+        guard let refusal = unsafe core.refusal(ofHead: state, version: String(cString: version)) else {
+            return yes
+        }
         return unsafe queue(refusal, on: connection)
     }
     let state = unsafe Unmanaged<HTTPExchangeState>.fromOpaque(known).takeUnretainedValue()
@@ -217,7 +271,7 @@ func httpAccess(
         return unsafe core.receive(bytes, state) ? yes : no
     }
     let response = unsafe core.respond(
-        state, connection: connection, method: String(cString: method), path: String(cString: url))
+        state, connection: connection, method: String(cString: method), path: WireText(url))
     guard let response else { return yes }
     return unsafe queue(response, on: connection)
 }

@@ -74,6 +74,7 @@ final class GatewayHub: Sendable {
             switch status {
             case 413: ("body_too_large", "The body is too long")
             case 400: ("bad_request", "The request can't be used")
+            case 501: ("not_implemented", "The request needs what the gateway doesn't do")
             default: ("unavailable", "A part of the service is away")
             }
         metrics.refused(code: code)
