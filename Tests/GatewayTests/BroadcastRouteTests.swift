@@ -62,7 +62,7 @@ import Testing
             "POST", path, #"{"id":"b-9","to":{"topic":"news"},"title":"T","send_at":"\#(due)"}"#)
         #expect(sent.status == 202 && sent.body["scheduled"]?.bool == true)
         #expect(sent.jobs.first?["id"]?.string == "b-9")
-        let scheduled = RouteTable(SendRoutes.routes)
+        let scheduled = RouteTable(SendRoutes.routes(AppNames(["shop"])))
         let list = try rig.call("GET", "/v1/apps/shop/scheduled", in: scheduled)
         let entry = try #require(list.body["jobs"]?.array?.first)
         #expect(entry["id"]?.string == "b-9" && entry["send_at"]?.string == due)

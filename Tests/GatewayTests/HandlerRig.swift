@@ -54,7 +54,7 @@ final class HandlerRig {
         let authority = TestAuthority()
         table = RouteTable(GatewayRoutes.all(found, authority))
         parser = try #require(JobParser())
-        intake = try #require(JobIntake(batchMax: 1, seed: 1))
+        intake = try #require(JobIntake(apps: AppNames(settings.apps.map(\.name)), batchMax: 1, seed: 1))
     }
 
     deinit {

@@ -86,7 +86,7 @@ import Testing
         ]
         let written = Set(OpenAPIDocument.operations.map { "\($0.method) \($0.path) \($0.operation)" })
         let all =
-            SendRoutes.routes + rig.table.all
+            SendRoutes.routes(AppNames([])) + rig.table.all
             + CredentialRoutes.routes(rig.settings, ring: nil, logger: .silent)
         let routes = Set(all.map { "\($0.method) \($0.pattern) \($0.operation)" })
         #expect(routes.subtracting(written) == [])

@@ -47,6 +47,7 @@ import Testing
             http: {gateway: "127.0.0.1:\(port)"}
             gateway: {keys_file: keys}
             log: {level: debug}
+            apps: {shop: {}}
 
             """
         try Files.write(path: "\(directory)/peal.yaml", text: yaml)

@@ -45,7 +45,7 @@ import Testing
     /// Every operation by what it does with the key, so that a new one has to be put somewhere.
     @Test func everyOperationThatPublishesSaysWhatItDoesWithTheKey() throws {
         let rig = try HandlerRig()
-        let routes = SendRoutes.routes + rig.table.all
+        let routes = SendRoutes.routes(AppNames([])) + rig.table.all
         func names(_ isOne: (RequestForm) -> Bool) -> Set<String> {
             Set(routes.filter { isOne($0.form) }.map(\.operation))
         }
@@ -65,7 +65,7 @@ import Testing
     @Test func theDescriptionHasTheQueryParametersOfTheRoutes() throws {
         let rig = try HandlerRig()
         let all = APIOperations.sending + APIOperations.recipients + APIOperations.broadcasts
-        for route in SendRoutes.routes + rig.table.all {
+        for route in SendRoutes.routes(AppNames([])) + rig.table.all {
             guard let operation = all.first(where: { $0.id == route.operation }) else { continue }
             let described = operation.parameters.filter { $0.place == .query }.map(\.name)
             #expect(described == route.form.query, "\(route.operation)")

@@ -22,6 +22,9 @@ final class Rig: @unchecked Sendable {
         "two:shop,bank:send",
     ]
 
+    /// The configured apps.
+    static let apps = ["shop", "bank"]
+
     let redis: RedisServer
     /// Other tests' as well, unless it was asked for.
     let broker: EmbeddedBroker
@@ -48,6 +51,7 @@ final class Rig: @unchecked Sendable {
         redisOptions.timeoutMs = 5_000
         var settings = GatewaySettings(brokers: broker.bootstrapServers, redis: redisOptions)
         settings.isEmbedded = true
+        settings.apps = AppNames(Self.apps)
         settings.names = TopicNames(prefix: prefix)
         settings.gateway.timeoutMs = 30_000
         if let keys {

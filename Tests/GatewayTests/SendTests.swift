@@ -56,6 +56,26 @@ import Testing
         #expect(try rig.records("normal", count: 1).count == 1)
     }
 
+    @Test func anAppThatIsNotConfiguredIsRefusedAtTheDoor() throws {
+        let rig = try Self.shared.get()
+        let alone = try rig.post(job("r", app: "shopp"), key: "all")
+        #expect(alone.status == 400 && alone.problem == "unknown_app")
+        #expect(alone.json?["field"]?.string == "app")
+        let detail = alone.json?["detail"]?.string ?? ""
+        #expect(detail.contains(#""shopp""#) && detail.contains("did you mean shop?"))
+        let batch = try rig.post("[\(job("r")),\(job("r", app: "nowhere"))]", key: "all")
+        #expect(batch.status == 400 && batch.json?["index"]?.integer == 1)
+        // Who may not send for it is not told whether it exists.
+        #expect(try rig.post(job("r", app: "shopp")).text.contains("forbidden"))
+        #expect(try rig.post(job("r", app: "bank")).text.contains("forbidden"))
+        for (method, path) in [
+            ("GET", "/v1/apps/nowhere/scheduled"), ("DELETE", "/v1/apps/nowhere/scheduled/x"),
+        ] {
+            let answer = try rig.send(method, path, key: "all")
+            #expect(answer.status == 404 && answer.json?["detail"]?.string?.contains("\"nowhere\"") == true)
+        }
+    }
+
     @Test(arguments: [
         ("", "application/json", 400), ("   ", "application/json", 400), ("{", "application/json", 400),
         ("[]", "application/json", 400), ("[1]", "application/json", 400), ("[{}", "application/json", 400),

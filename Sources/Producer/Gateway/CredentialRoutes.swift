@@ -98,7 +98,7 @@ private struct UploadDesk: Sendable {
 
     private func app(_ call: GatewayCall) throws(Problem) -> Settings.App {
         guard let app = settings.app(call.app) else {
-            throw .notFound("The app is not in the configuration; write it there first (a name is enough).")
+            throw .notFound(AppNames(settings.apps.map(\.name)).fault(call.app))
         }
         return app
     }

@@ -5,6 +5,7 @@ internal import Registry
 /// The configured apps, as handlers look them up.
 package struct GatewayApps: Sendable {
     private let apps: [String: Settings.App]
+    private let names: AppNames
     private let registry: Settings.Registry
     /// The time zones that devices and preferences may name.
     let zones: ZoneNames
@@ -13,6 +14,7 @@ package struct GatewayApps: Sendable {
     package init(_ settings: Settings) {
         registry = settings.registry
         zones = ZoneNames(folder: settings.registry.zoneFolder)
+        names = AppNames(settings.apps.map(\.name))
         apps = Dictionary(settings.apps.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
@@ -20,7 +22,7 @@ package struct GatewayApps: Sendable {
     /// - Throws: 404 when there is none.
     package func app(_ name: String) throws(Problem) -> Settings.App {
         guard let app = apps[name] else {
-            throw .notFound("There is no such app; the gateway's configuration lists the apps.")
+            throw .notFound(names.fault(name))
         }
         return app
     }

@@ -18,7 +18,7 @@ enum APIOperations {
         )
         .parameter(.query, "limit", "The most jobs.", #"{"type":"integer","minimum":1,"maximum":1000}"#)
         .parameter(.query, "after", "`next` of the page before.", #"{"type":"string"}"#)
-        .answer(200, "The jobs, by their time.", "ScheduledJobs"),
+        .answer(200, "The jobs, by their time.", "ScheduledJobs").problems(404),
         APIOperation(
             "DELETE", "/v1/apps/{app}/scheduled/{id}", "cancelScheduled", tag: "jobs", .key(.send),
             "Cancel a job that waits for its time"

@@ -25,14 +25,16 @@ final class JobIntake {
 
     private let parser: JobParser
     private let batchMax: Int
+    private let apps: AppNames
     private var ids: ULIDGenerator
     private var text = ByteBuffer(capacity: 256)
 
-    /// Makes an intake; nil without memory for the parser.
-    init?(batchMax: Int, seed: UInt64) {
+    /// Makes an intake for jobs of these apps; nil without memory for the parser.
+    init?(apps: AppNames, batchMax: Int, seed: UInt64) {
         guard let parser = JobParser() else { return nil }
         self.parser = parser
         self.batchMax = batchMax
+        self.apps = apps
         ids = ULIDGenerator(seed: seed)
     }
 
@@ -127,15 +129,28 @@ final class JobIntake {
                     index: isBatch ? place : nil)
             }
             let app = string(job.app)
-            if app != known, !allows(app) {
-                throw Problem(
-                    403, "forbidden", "This isn't allowed",
-                    detail: "These credentials don't allow sending for this job's app.", field: "app",
-                    index: isBatch ? place : nil)
+            if app != known, let problem = refusal(app, allows) {
+                var problem = problem
+                problem.index = isBatch ? place : nil
+                throw problem
             }
             known = app
             jobs.append(job)
         }
+    }
+
+    /// Why no job may name the app. Whether there is such an app is told only to who may send for it.
+    private func refusal(_ app: String, _ allows: (String) -> Bool) -> Problem? {
+        guard allows(app) else {
+            return Problem(
+                403, "forbidden", "This isn't allowed",
+                detail: "These credentials don't allow sending for this job's app.", field: "app")
+        }
+        guard apps.contains(app) else {
+            return Problem(
+                400, "unknown_app", "There is no such app", detail: apps.fault(app), field: "app")
+        }
+        return nil
     }
 
     /// Whether one of the jobs is to wait for its time.

@@ -9,19 +9,31 @@ package enum SendRoutes {
     /// How long after its time a cancelled job is still remembered, in ms: it may come late.
     private static let lateMs: Int64 = 7 * 86_400_000
 
-    /// The routes.
-    package static let routes = [
-        GatewayRoute(
-            "POST", "/v1/jobs", "sendJobs", .key(.send),
-            form: .native(query: ["lane"], idempotencyKey: .taken), .jobs),
-        GatewayRoute(
-            "GET", "/v1/apps/{app}/scheduled", "listScheduled", .key(.send),
-            form: .native(query: ["limit", "after"]),
-            .registry { call, session in .answer(try list(call, session)) }),
-        GatewayRoute(
-            "DELETE", "/v1/apps/{app}/scheduled/{id}", "cancelScheduled", .key(.send),
-            .registry { call, session in .answer(try cancel(call, session)) }),
-    ]
+    /// The routes, for these apps.
+    package static func routes(_ apps: AppNames) -> [GatewayRoute] {
+        [
+            GatewayRoute(
+                "POST", "/v1/jobs", "sendJobs", .key(.send),
+                form: .native(query: ["lane"], idempotencyKey: .taken), .jobs),
+            GatewayRoute(
+                "GET", "/v1/apps/{app}/scheduled", "listScheduled", .key(.send),
+                form: .native(query: ["limit", "after"]),
+                .registry { call, session in
+                    try check(call, apps)
+                    return .answer(try list(call, session))
+                }),
+            GatewayRoute(
+                "DELETE", "/v1/apps/{app}/scheduled/{id}", "cancelScheduled", .key(.send),
+                .registry { call, session in
+                    try check(call, apps)
+                    return .answer(try cancel(call, session))
+                }),
+        ]
+    }
+
+    private static func check(_ call: GatewayCall, _ apps: AppNames) throws(Problem) {
+        guard apps.contains(call.app) else { throw .notFound(apps.fault(call.app)) }
+    }
 
     private static func list(_ call: GatewayCall, _ session: RedisSession) throws -> HTTPResponse {
         var limit = 100

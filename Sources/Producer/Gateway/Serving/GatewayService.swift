@@ -39,7 +39,7 @@ package final class GatewayService: Sendable {
             ring: ring, verifier: verifier,
             keyLimiter: RateLimiter(perThousandSeconds: gateway.rate.perThousandSeconds),
             addressLimiter: RateLimiter(perThousandSeconds: gateway.addressRate.perThousandSeconds))
-        let table = RouteTable(SendRoutes.routes + more(gatekeeper))
+        let table = RouteTable(SendRoutes.routes(settings.apps) + more(gatekeeper))
         let hub = GatewayHub(
             metrics: GatewayMetrics(operations: table.all.map(\.operation)), log: log,
             timeoutMs: UInt64(clamping: gateway.timeoutMs), cors: CORSPolicy(origins: gateway.corsOrigins))

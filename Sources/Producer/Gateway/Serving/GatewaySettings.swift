@@ -16,6 +16,8 @@ package struct GatewaySettings: Sendable {
     package var names = TopicNames()
     package var tiers = RetryTier.standard
     package var redis: RedisClientOptions
+    /// The apps that jobs may name.
+    package var apps = AppNames([])
     /// The `gateway:` section.
     package var gateway = Settings.Gateway()
     /// How long jobs wait for others to share a request to the broker, in ms.
@@ -37,6 +39,7 @@ package struct GatewaySettings: Sendable {
         kafkaProperties = try settings.kafkaProperties()
         names = TopicNames(prefix: settings.topics.prefix)
         tiers = settings.topics.retryTiers
+        apps = AppNames(settings.apps.map(\.name))
         gateway = settings.gateway
         guard let address = settings.http.gateway else {
             throw Self.failure("http.gateway", "it is off; write the address that the gateway listens on")

@@ -59,7 +59,9 @@ final class SendingThread {
         self.hub = hub
         self.dispatch = dispatch
         self.gatekeeper = gatekeeper
-        guard let intake = JobIntake(batchMax: settings.gateway.batchMax, seed: RandomSource.seed()) else {
+        let intake = JobIntake(
+            apps: settings.apps, batchMax: settings.gateway.batchMax, seed: RandomSource.seed())
+        guard let intake else {
             throw GatewayFailure(.resources, "no memory is left for the job parser")
         }
         self.intake = intake
