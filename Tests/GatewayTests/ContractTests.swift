@@ -114,7 +114,25 @@ import Testing
                 + #""kind":"chat_message","url":"/community/chat/ch_1","dedup":"msg-55","#
                 + #""image":"https://example.com/i.jpg","thread":"ch_1","data":{"n":1,"sender_id":"u-2","#
                 + #""sender_name":"Ana","sender_avatar":"https://example.com/ana.jpg"}}"#)
-        #expect(sent.jobs == [expected])
+        // The id is the gateway's, and the answer tells it.
+        let job = try #require(sent.jobs.first?.members)
+        #expect(sent.jobs.count == 1)
+        #expect(JSONValue.object(job.filter { $0.name != "id" }) == expected)
+        #expect(sent.body["id"] == sent.jobs.first?["id"])
+    }
+
+    @Test func aRepeatedNotificationIsAnsweredAsTheFirst() throws {
+        func notify(_ user: String) throws -> HandlerRig.Outcome {
+            try rig.call(
+                "POST", "/v1/apps/creator/creators/\(user)/notifications", #"{"kind":"k","title":"T"}"#,
+                headers: ["idempotency-key": "k"])
+        }
+        let first = try notify("u-9")
+        #expect(first.status == 202 && first.jobs.count == 1)
+        let again = try notify("u-9")
+        #expect(again.status == 202 && again.body == first.body && again.jobs.isEmpty)
+        // The same key and body for somebody else is another request.
+        #expect(try notify("u-10").status == 422)
     }
 
     @Test(arguments: [
@@ -205,6 +223,20 @@ import Testing
 
     private func push(_ body: String, headers: [String: String]? = nil) throws -> HandlerRig.Outcome {
         try rig.call("POST", clients + "/z6Mk", body, headers: headers ?? program, principal: .anyone)
+    }
+
+    @Test func aMessageTakesAnIdempotencyKeyOfItsSender() throws {
+        let body = #"{"message":"AGx7","topic":"t","tag":1}"#
+        let headers = program.merging(["idempotency-key": "k"]) { first, _ in first }
+        let first = try push(body, headers: headers)
+        #expect(first.status == 202 && first.jobs.count == 1)
+        let again = try push(body, headers: headers)
+        #expect(again.status == 202 && again.body == first.body && again.jobs.isEmpty)
+        #expect(try push(#"{"message":"AGx8","topic":"t","tag":1}"#, headers: headers).status == 422)
+        // The same key of another client's message is another request.
+        let other = try rig.call(
+            "POST", clients + "/z6Mother", body, headers: headers, principal: .anyone)
+        #expect(other.status == 422)
     }
 
     @Test func aSealedMessageBecomesAJobAsItStands() throws {

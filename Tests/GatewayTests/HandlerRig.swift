@@ -117,6 +117,9 @@ final class HandlerRig {
         switch reply {
         case .answer(let response): return try outcome(response)
         case .ask(let work): return try outcome(try work(session))
+        case .order(let order, let call):
+            return try outcome(
+                try intake.reply(to: order, of: call, claimMs: 60_000, nowMs: call.nowMs))
         case .publishAndSettle(let submissions, let then, let settle):
             if refusesJobs { try settle(.refused, session) }
             let result = try outcome(.publish(submissions, then: then))

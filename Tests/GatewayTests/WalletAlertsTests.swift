@@ -4,6 +4,7 @@ import Foundation
 import Redis
 import TestSupport
 import Registry
+import Security
 import Testing
 
 @testable import GatewayKit
@@ -27,6 +28,60 @@ import Testing
         try rig.call(
             "POST", "/v2/\(sender)/send", body, headers: ["x-dialect-api-key": key ?? "key:\(sender)"],
             principal: .anyone)
+    }
+
+    /// Every operation of this contract that publishes takes a key, and a repeat publishes nothing.
+    @Test(arguments: [
+        ("send", #"{"type":"subscribers","walletAddresses":["W1","W2"]}"#, 2),
+        ("send", #"{"type":"all"}"#, 2), ("send-batch", "", 2),
+    ])
+    func aRepeatedSendPublishesNothing(operation: String, recipient: String, count: Int) throws {
+        let body =
+            operation == "send"
+            ? alert(recipient) : #"{"alerts":[\#(alert(one("W1"))),\#(alert(one("W1")))]}"#
+        func send(_ key: String, _ body: String) throws -> HandlerRig.Outcome {
+            try rig.call(
+                "POST", "/v2/wallet/\(operation)", body,
+                headers: ["x-dialect-api-key": "key:wallet", "idempotency-key": key], principal: .anyone)
+        }
+        let first = try send("k-1", body)
+        #expect(first.status == 202 && first.body == .object([]) && first.jobs.count == count)
+        let ids = first.jobs.compactMap { $0["id"]?.string }
+        #expect(Set(ids).count == count && ids.allSatisfy { $0.utf8.count == 32 })
+        let again = try send("k-1", body)
+        #expect(again.status == 202 && again.body == .object([]) && again.jobs.isEmpty)
+        #expect(try send("k-1", body + " ").status == 422)
+        // Another key is another send, with ids of its own.
+        let other = try send("k-2", body)
+        let others = Set(other.jobs.map { $0["id"]?.string ?? "" })
+        #expect(others.isDisjoint(with: ids))
+        #expect(try send("", body).status == 400)
+    }
+
+    /// What nothing came of is sent again, under the same ids, which nobody has kept.
+    @Test func aSendThatGotNowhereHasTheSameIDsWhenItIsRepeated() throws {
+        let body = alert(#"{"type":"subscribers","walletAddresses":["W1","W2","W1"]}"#)
+        let headers = ["x-dialect-api-key": "key:wallet", "idempotency-key": "k-3"]
+        rig.refusesJobs = true
+        let first = try rig.call("POST", "/v2/wallet/send", body, headers: headers, principal: .anyone)
+        rig.refusesJobs = false
+        let next = try rig.call("POST", "/v2/wallet/send", body, headers: headers, principal: .anyone)
+        let ids = next.jobs.compactMap { $0["id"]?.string }
+        let before = first.jobs.map { $0["id"]?.string ?? "" }
+        #expect(ids.count == next.jobs.count && ids == before)
+        #expect(Set(ids).count == ids.count)
+    }
+
+    /// What is kept of a send doesn't grow with its recipients.
+    @Test func aSendToManyKeepsLittle() throws {
+        let wallets = (0..<2_000).map { "\"W\($0)\"" }.joined(separator: ",")
+        let sent = try rig.call(
+            "POST", "/v2/wallet/send", alert(#"{"type":"subscribers","walletAddresses":[\#(wallets)]}"#),
+            headers: ["x-dialect-api-key": "key:wallet", "idempotency-key": "k-4"], principal: .anyone)
+        #expect(sent.jobs.count == 2_000)
+        let key = Hex.encode(SHA256.hash(text: "k-4"))
+        let answer = try rig.session.command("HGET", "peal:idem:{backend:\(key)}", "a").text
+        #expect(answer == #"{"jobs":[]}"# + "\n")
     }
 
     private func alert(_ recipient: String, _ more: String = "") -> String {

@@ -78,19 +78,35 @@ package struct Submission: Sendable {
     }
 }
 
-/// One job that a handler made of a request, and how the request is answered.
+/// Jobs that a handler made of a request, and how the request is answered.
 package struct JobOrder: Sendable {
-    /// The job as JSON; it may lack an id.
-    package var job: [UInt8]
+    /// The jobs; they may lack an id. All go into one lane, `lane`.
+    package var jobs: [[UInt8]]
+    /// An index of `TopicNames.lanes`.
+    package var lane = 1
     /// Tells the operation and what its path names from others, so that an idempotency key is one request's.
     package var scope: String
-    package var answer: @Sendable (Receipt) -> HTTPResponse
+    /// Whose the idempotency key is, where that isn't the call's principal.
+    package var sender: String?
+    /// Whether the jobs' ids follow from the idempotency key and the jobs, for answers that don't tell them.
+    /// A repeat of a request that got nowhere then has the same ids, although nothing has kept them.
+    package var derivesIDs = false
+    package var answer: @Sendable ([Receipt]) -> HTTPResponse
 
-    /// Makes an order.
+    /// An order of one job, whose id the answer tells.
     package init(job: [UInt8], scope: String, answer: @escaping @Sendable (Receipt) -> HTTPResponse) {
-        self.job = job
+        jobs = [job]
         self.scope = scope
-        self.answer = answer
+        self.answer = { receipts in answer(receipts.first ?? Receipt(id: "", isScheduled: false)) }
+    }
+
+    /// An order of as many jobs as it takes, of a sender's, whose ids are nobody's business.
+    package init(jobs: [[UInt8]], scope: String, sender: String, answer: HTTPResponse) {
+        self.jobs = jobs
+        self.scope = scope
+        self.sender = sender
+        derivesIDs = true
+        self.answer = { _ in answer }
     }
 }
 
@@ -119,6 +135,8 @@ package enum Reply: Sendable {
     case publishAndSettle(
         [Submission], then: @Sendable ([Receipt]) -> HTTPResponse,
         settle: @Sendable (PublishOutcome, RedisSession) throws -> Void)
+    /// Publish the jobs as those of a send are: an `Idempotency-Key` holds, and what has `send_at` is listed.
+    case order(JobOrder, GatewayCall)
     /// Go on on a registry thread.
     case ask(@Sendable (RedisSession) throws -> Reply)
 }

@@ -29,13 +29,12 @@ package struct CreatorContract: Sendable {
                 .registry { call, session in try removeToken(call, session) }),
             GatewayRoute(
                 "POST", "/v1/apps/{app}/creators/{recipient}/notifications", "creatorNotify", .key(.send),
-                form: .native(
-                    idempotencyKey: .refused(
-                        instead: "give the notification a dedup_key, and a repeat is no second push.")),
-                .plain { call throws(Problem) in
+                form: .native(idempotencyKey: .taken),
+                .job { call throws(Problem) in
                     let app = try apps.app(call.app, with: .creator)
-                    return .publish([try Self.notification(call, app)]) { receipts in
-                        SupportChatContract.accepted(receipts)
+                    let job = try Self.notification(call, app).job
+                    return JobOrder(job: job, scope: call.request.path) { receipt in
+                        SupportChatContract.accepted([receipt])
                     }
                 }),
         ]

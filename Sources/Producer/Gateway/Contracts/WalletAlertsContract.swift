@@ -40,10 +40,10 @@ package struct WalletAlertsContract: Sendable {
                 "POST", "/v2/push/unsubscribe", "walletUnsubscribe", .handler, form: .contract,
                 .registry { call, session in try unsubscribe(call, session) }),
             GatewayRoute(
-                "POST", "/v2/{appId}/send", "walletSend", .handler, form: .contract,
+                "POST", "/v2/{appId}/send", "walletSend", .handler, form: .contractSend,
                 .registry { call, session in try send(call, session) }),
             GatewayRoute(
-                "POST", "/v2/{appId}/send-batch", "walletSendBatch", .handler, form: .contract,
+                "POST", "/v2/{appId}/send-batch", "walletSendBatch", .handler, form: .contractSend,
                 .registry { call, session in try sendBatch(call, session) }),
         ]
     }
@@ -157,12 +157,15 @@ package struct WalletAlertsContract: Sendable {
     // MARK: - Sends
 
     /// The app that the path's sender sends through, once its key is checked.
-    private func sender(_ call: GatewayCall) throws(Problem) -> (app: Settings.App, id: String) {
+    private func sender(
+        _ call: GatewayCall
+    ) throws(Problem) -> (app: Settings.App, id: String, key: String) {
         let id = call.parameters["appId"] ?? ""
         // The key is for the sender, not for the app that it sends through: senders can't speak for others.
         let key = call.request.header(Gatekeeper.senderKeyHeader)
+        let name: String
         do throws(Problem) {
-            _ = try authority.key(key, may: .send, app: id)
+            name = try authority.key(key, may: .send, app: id)
         } catch {
             guard error.status == 401 else { throw error }
             throw .unauthorized(
@@ -173,14 +176,14 @@ package struct WalletAlertsContract: Sendable {
         guard let app = senders[id] else {
             throw .notFound("There is no such appId; an app's app_ids lists them.")
         }
-        return (app, id)
+        return (app, id, name)
     }
 
     private func send(_ call: GatewayCall, _ session: RedisSession) throws -> Reply {
         let sender = try sender(call)
         let alert = try WalletAlert(
             try JSONBody(call.request, known: WalletAlert.names, unknown: .ignored), allowsMany: true)
-        return try publish([alert], sender.app, sender.id, session)
+        return try publish([alert], call, sender, session)
     }
 
     private func sendBatch(_ call: GatewayCall, _ session: RedisSession) throws -> Reply {
@@ -203,17 +206,20 @@ package struct WalletAlertsContract: Sendable {
                 throw problem
             }
         }
-        return try publish(alerts, sender.app, sender.id, session)
+        return try publish(alerts, call, sender, session)
     }
 
     private func publish(
-        _ alerts: [WalletAlert], _ app: Settings.App, _ sender: String, _ session: RedisSession
+        _ alerts: [WalletAlert], _ call: GatewayCall, _ sender: (app: Settings.App, id: String, key: String),
+        _ session: RedisSession
     ) throws -> Reply {
         var jobs: [Submission] = []
         let routing = AlertRouting(
-            app: app.name, sender: sender, hasOthers: !app.senderIDs.isEmpty, session: session)
+            app: sender.app.name, sender: sender.id, hasOthers: !sender.app.senderIDs.isEmpty,
+            session: session)
         for alert in alerts where alert.isPush { jobs += try routing.jobs(alert) }
-        let accepted = HTTPResponse.json(202, "{}\n")
-        return jobs.isEmpty ? .answer(accepted) : .publish(jobs) { _ in accepted }
+        return .contractSend(
+            jobs, of: call, scope: "\(call.request.path)", sender: sender.key,
+            answer: .json(202, "{}\n"))
     }
 }

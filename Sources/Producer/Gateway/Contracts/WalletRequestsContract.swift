@@ -40,7 +40,7 @@ package struct WalletRequestsContract: Sendable {
                 "DELETE", "/{project}/clients/{id}", "walletRemoveClient", .handler, form: .contract,
                 .registry { call, session in try remove(call, session) }),
             GatewayRoute(
-                "POST", "/{project}/clients/{id}", "walletPush", .handler, form: .contract,
+                "POST", "/{project}/clients/{id}", "walletPush", .handler, form: .contractSend,
                 .plain { call throws(Problem) in try push(call) }),
         ]
     }
@@ -85,12 +85,14 @@ package struct WalletRequestsContract: Sendable {
     }
 
     /// Lets the app's relay pass by its signature, and a program with the scope `send`.
-    private func admitSender(_ call: GatewayCall, _ app: Settings.App) throws(Problem) {
+    /// - Returns: who it is; no key has a name like a relay's.
+    private func admitSender(_ call: GatewayCall, _ app: Settings.App) throws(Problem) -> String {
         if let relay = relays[app.name], RelaySignature.isShown(by: call.request) {
-            return try relay.check(call.request, nowMs: call.nowMs)
+            try relay.check(call.request, nowMs: call.nowMs)
+            return "relay:\(app.name)"
         }
         let key = call.request.header("x-api-key") ?? call.bearer
-        _ = try authority.key(key, may: .send, app: app.name)
+        return try authority.key(key, may: .send, app: app.name)
     }
 
     private func register(_ call: GatewayCall, _ session: RedisSession) throws -> Reply {
@@ -126,7 +128,7 @@ package struct WalletRequestsContract: Sendable {
 
     private func push(_ call: GatewayCall) throws(Problem) -> Reply {
         let app = try project(call)
-        try admitSender(call, app)
+        let sender = try admitSender(call, app)
         let client = try Self.clientID(call.parameters["id"] ?? "")
         let body = try JSONBody(call.request, known: ["message", "topic", "tag"], unknown: .ignored)
         guard let message = body.value("message")?.string, !message.isEmpty else {
@@ -146,6 +148,8 @@ package struct WalletRequestsContract: Sendable {
         job.set("tag", tag)
         // A relay may tell a message twice; the client gets it once.
         job.set("dedup", "wc:\(Hex.encode(SHA256.hash(text: message)))")
-        return .publish([job.submission()]) { _ in Self.success(202) }
+        return .contractSend(
+            [job.submission()], of: call, scope: call.request.path, sender: sender,
+            answer: Self.success(202))
     }
 }

@@ -21,14 +21,15 @@ extension APIOperations {
             "POST", "/v2/{appId}/send", "walletSend", tag: "wallet alerts", .handler,
             "Send an alert to one wallet, some or all"
         )
-        .security(["dialectKey"]).body("WalletAlert")
-        .answer(202, "It is accepted; without the channel PUSH nothing is pushed.", "Empty").problems(404),
+        .security(["dialectKey"]).idempotencyKey.body("WalletAlert")
+        .answer(202, "It is accepted; without the channel PUSH nothing is pushed.", "Empty")
+        .problems(404, 409, 422),
         APIOperation(
             "POST", "/v2/{appId}/send-batch", "walletSendBatch", tag: "wallet alerts", .handler,
             "Send up to 500 alerts to one wallet each"
         )
-        .security(["dialectKey"]).body("WalletAlertBatch")
-        .answer(202, "All are accepted.", "Empty").problems(404),
+        .security(["dialectKey"]).idempotencyKey.body("WalletAlertBatch")
+        .answer(202, "All are accepted.", "Empty").problems(404, 409, 422),
     ]
 
     private static let supportChat: [APIOperation] = [
@@ -71,7 +72,8 @@ extension APIOperations {
             "POST", "/v1/apps/{app}/creators/{recipient}/notifications", "creatorNotify", tag: "creators",
             .key(.send), "Send a notification that leads somewhere"
         )
-        .body("CreatorNotification").answer(202, "Kafka has it.", "JobReceipt").problems(404),
+        .idempotencyKey.body("CreatorNotification").answer(202, "Kafka has it.", "JobReceipt")
+        .problems(404, 409, 422),
     ]
 
     private static let walletRequests: [APIOperation] = [
@@ -101,8 +103,8 @@ extension APIOperations {
         .parameter(
             .header, "X-Ed25519-Timestamp", "When the relay signed it, since 1970.", #"{"type":"string"}"#
         )
-        .body("WalletMessage")
+        .idempotencyKey.body("WalletMessage")
         .answer(202, "Kafka has it; a client that isn't registered gets nothing.", "WalletSuccess")
-        .problems(404),
+        .problems(404, 409, 422),
     ]
 }

@@ -145,7 +145,7 @@ enum APIOperations {
 
 extension APIOperation {
     /// With the header that makes a repeat harmless.
-    fileprivate var idempotencyKey: APIOperation {
+    var idempotencyKey: APIOperation {
         parameter(
             .header, "Idempotency-Key",
             "A name of the request, of printable ASCII characters without spaces: a repeat within a day is "

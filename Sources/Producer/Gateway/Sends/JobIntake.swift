@@ -18,6 +18,8 @@ final class JobIntake {
         var idempotencyKey: String?
         /// What the idempotency key is for beside the body and the lane: empty for the jobs of a body.
         var scope = ""
+        /// Whether ids follow from the idempotency key and the jobs.
+        var derivesIDs = false
     }
 
     /// The jobs of the last `check`; they point into the bytes that it was shown.
@@ -173,12 +175,17 @@ final class JobIntake {
             digest.append(UInt8(truncatingIfNeeded: send.lane))
             digest += Array(send.scope.utf8)
             prepared.idempotency = .init(
-                key: Hex.encode(SHA256.hash(text: key)), digest: Hex.encode(digest))
+                key: Hex.encode(SHA256.hash(text: key)), digest: Hex.encode(digest),
+                keepsIDs: !send.derivesIDs)
         }
+        var derived =
+            send.derivesIDs ? prepared.idempotency.map { DerivedIDs(keyName: keyName, request: $0) } : nil
         for job in jobs {
             let id: String
             if let given = job.id {
                 id = string(given)
+            } else if let next = unsafe derived?.next(job.bytes) {
+                id = next
             } else {
                 id = ids.next(nowMs: UInt64(max(0, nowMs))).text
             }

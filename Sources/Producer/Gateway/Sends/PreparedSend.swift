@@ -22,6 +22,8 @@ struct PreparedSend: Sendable {
     struct Idempotency: Sendable {
         var key: String
         var digest: String
+        /// Whether the jobs' ids are written down with the claim.
+        var keepsIDs = true
     }
 
     var jobs: [PreparedJob]
@@ -74,7 +76,10 @@ struct PreparedSend: Sendable {
 
     private var receipts: [Receipt] { jobs.map { Receipt(id: $0.id, isScheduled: $0.dueMs != nil) } }
 
-    private var answerText: String { String(decoding: JobIntake.body(receipts), as: UTF8.self) }
+    private var answerText: String {
+        let kept = idempotency?.keepsIDs == false ? [] : receipts
+        return String(decoding: JobIntake.body(kept), as: UTF8.self)
+    }
 
     /// Takes the ids over that were fixed by a request of the same key that did not come to its end.
     private mutating func adoptIDs(of answer: String) {

@@ -43,6 +43,10 @@ final class Dispatch: Sendable {
         switch reply {
         case .answer(let response): return pending.answer(response)
         case .ask(let work): return ask(pending, work)
+        case .order(let order, let call):
+            if let thread { return thread.place(order, of: call, for: pending) }
+            if !send(.order(pending, call, order)) { pending.refuse(Self.sendingFull) }
+            return
         case .publish(let submissions, let then):
             publication = Publication(submissions: submissions, then: then)
         case .publishAndSettle(let submissions, let then, let settle):

@@ -9,6 +9,8 @@ enum SendingWork: Sendable {
     case run(PendingCall, GatewayCall, @Sendable (GatewayCall) throws(Problem) -> Reply)
     /// Check and publish the job that a handler makes of the request.
     case job(PendingCall, GatewayCall, @Sendable (GatewayCall) throws(Problem) -> JobOrder)
+    /// Check and publish the jobs that a handler has made of the request.
+    case order(PendingCall, GatewayCall, JobOrder)
     /// Check and publish the jobs of the request's body.
     case jobs(PendingCall, GatewayCall)
     /// Publish what a handler wants published.

@@ -114,16 +114,23 @@ final class SendingThread {
                 pending.refuse(error)
             }
         case .job(let pending, let call, let handler):
-            do throws(Problem) {
-                let reply = try intake.reply(
-                    to: try handler(call), of: call, claimMs: claimMs, nowMs: nowMs)
-                dispatch.carryOut(reply, for: pending, on: self)
-            } catch {
+            do throws(Problem) { place(try handler(call), of: call, for: pending) } catch {
                 pending.refuse(error)
             }
+        case .order(let pending, let call, let order): place(order, of: call, for: pending)
         case .jobs(let pending, let call):
             do throws(Problem) { try takeJobs(pending, call) } catch { pending.refuse(error) }
         case .publish(let pending, let publication): publish(publication, for: pending)
+        }
+    }
+
+    /// Has the jobs of an order published.
+    func place(_ order: JobOrder, of call: GatewayCall, for pending: PendingCall) {
+        do throws(Problem) {
+            let reply = try intake.reply(to: order, of: call, claimMs: claimMs, nowMs: nowMs)
+            dispatch.carryOut(reply, for: pending, on: self)
+        } catch {
+            pending.refuse(error)
         }
     }
 
