@@ -99,7 +99,10 @@ import Testing
         ("serve --config /nowhere.yaml", 78), ("key", 64), ("key new", 64),
         ("key new --name a/b --apps x --scopes send", 64), ("key new --apps x --scopes send", 64),
         ("key new --name a --apps x --scopes everything", 64),
-        ("key new --name a --apps x, --scopes send", 64), ("serve --nonsense", 64), ("serve --help", 0),
+        ("key new --name a --apps x, --scopes send", 64),
+        ("key new --name a --apps x --apps y --scopes send", 64),
+        ("key new --name a --name b --apps x --scopes send", 64), ("send --brokers nohost:99999 -", 64),
+        ("serve --nonsense", 64), ("serve --help", 0),
         ("send --help", 0), ("--help", 0),
     ]
 

@@ -25,6 +25,7 @@ package final class JobSender: KafkaObserver {
     private var reports: [DeliveryReport] = []
     private var sources: [String] = []
     private var complaints = 0
+    private var repeats = KafkaRepeats()
     private var sinceLook = 0
     private var nowMs: Int64 = 0
     private var startNs: UInt64 = 0
@@ -75,12 +76,16 @@ package final class JobSender: KafkaObserver {
     package func kafkaReported(_ event: KafkaEvent) {
         switch event.kind {
         case .fatal, .error:
-            if event.code != .transport { complain("kafka: \(event.message)") }
-        case .log(let level) where level <= 3:
-            progress.clear()
-            complain("kafka: \(event.message)")
+            if event.code != .transport { tellOfKafka(event) }
+        case .log(let level) where level <= 3: tellOfKafka(event)
         default: break
         }
+    }
+
+    private func tellOfKafka(_ event: KafkaEvent) {
+        guard !repeats.isRepeat(event) else { return }
+        progress.clear()
+        complain("peal-producer: Kafka: \(event.message)")
     }
 
     private var canGoOn: Bool { summary.stoppedAt == nil && !stop.isRaised }

@@ -1,3 +1,4 @@
+import Configuration
 import Core
 import EventLoop
 import Glibc
@@ -72,7 +73,7 @@ package enum ProducerCommand {
     /// - Throws: what is wrong with them.
     package static func settings(_ arguments: Arguments) throws(UsageFailure) -> SendSettings {
         var settings = SendSettings()
-        if let brokers = arguments.string("brokers") { settings.brokers = brokers }
+        if let brokers = try Self.brokers(arguments) { settings.brokers = brokers }
         settings.properties = try arguments.pairs("property")
         if let prefix = arguments.string("topic-prefix") { settings.names = TopicNames(prefix: prefix) }
         if let lane = try arguments.choice("lane", of: TopicNames.lanes) {
@@ -89,6 +90,14 @@ package enum ProducerCommand {
         if let patience = try arguments.durationMs("patience") { settings.patienceMs = patience }
         settings.showsProgress = !arguments.flag("quiet")
         return settings
+    }
+
+    /// The brokers that the options name.
+    /// - Throws: what is wrong with one of them.
+    static func brokers(_ arguments: Arguments) throws(UsageFailure) -> String? {
+        guard let brokers = arguments.string("brokers") else { return nil }
+        if let fault = BrokerList.fault(brokers) { throw UsageFailure("--brokers \(fault)") }
+        return brokers
     }
 
     private static func read(_ arguments: Arguments, _ root: Command) -> Int32 {
@@ -128,7 +137,8 @@ package enum ProducerCommand {
             }
             return summary.exitCode
         } catch {
-            Console.complain("peal-producer: \(error.message)")
+            let place = error.code == .timeout ? "Kafka at \(settings.brokers) can't be reached: " : ""
+            Console.complain("peal-producer: \(place)\(error.message)")
             if error.code == .configuration { return UsageFailure.exitCode }
             // EX_UNAVAILABLE of sysexits.h.
             return 69

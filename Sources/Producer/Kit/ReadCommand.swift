@@ -32,7 +32,8 @@ package enum ReadCommand {
         options: ProducerCommand.kafkaOptions + [
             Option(
                 "redis", .value("URL"), environment: "PEAL_REDIS_URL",
-                help: "Where Redis is; redis://127.0.0.1:6379 unless given."),
+                help: "Where Redis is, as redis://, rediss:// or unix:///PATH; redis://127.0.0.1:6379 unless "
+                    + "given."),
             Option("app", .value("APP"), help: "The app."),
             Option("recipient", .value("RECIPIENT"), help: "Whose counter it is."),
             Option("device", .value("DEVICE"), help: "The device that read; it isn't told."),
@@ -67,7 +68,7 @@ package enum ReadCommand {
             throw UsageFailure("--redis: \(error.message)")
         }
         var kafka = SendSettings()
-        if let brokers = arguments.string("brokers") { kafka.brokers = brokers }
+        if let brokers = try ProducerCommand.brokers(arguments) { kafka.brokers = brokers }
         kafka.properties = try arguments.pairs("property")
         if let prefix = arguments.string("topic-prefix") { kafka.names = .init(prefix: prefix) }
         if let patience = try arguments.durationMs("patience") { kafka.patienceMs = patience }

@@ -46,6 +46,9 @@ extension Settings {
                     .missing, at: section.place, "kafka.brokers is empty; write host:port, or leave it out")
             }
             brokers = hosts.joined(separator: ",")
+            if !hosts.isEmpty, let fault = BrokerList.fault(brokers) {
+                section.context.report(.badValue, at: section.place, "kafka.brokers \(fault)")
+            }
             passwordFile = section.file("password_file")
             for entry in section.otherEntries(than: ["brokers", "password_file"])
             where entry.key.contains(".") || Self.plain.contains(entry.key) {

@@ -130,7 +130,8 @@ package final class KafkaProducer {
             if let metadata = unsafe metadata { unsafe rd_kafka_metadata_destroy(metadata) }
             guard code == .none else {
                 throw KafkaFailure(
-                    .timeout, "the brokers did not tell about topic \(topics[index]): \(code.description)",
+                    .timeout,
+                    "no broker says which partitions the topic \(topics[index]) has: \(code.description)",
                     kafka: code)
             }
         }

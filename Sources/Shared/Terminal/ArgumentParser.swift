@@ -136,6 +136,7 @@ package struct ArgumentParser {
         if case .values = option.kind {
             result.values[option.name, default: []].append(value)
         } else {
+            if result.values[option.name] != nil { result.repeated.append(option.name) }
             result.values[option.name] = [value]
         }
     }

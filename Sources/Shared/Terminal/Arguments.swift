@@ -93,6 +93,8 @@ package struct Arguments: Sendable {
     package internal(set) var operands: [String] = []
     var values: [String: [String]] = [:]
     var flags: Set<String> = []
+    /// Options with one value that were given more than once, in order.
+    package internal(set) var repeated: [String] = []
 
     /// Whether the flag was given.
     package func flag(_ name: String) -> Bool { flags.contains(name) }

@@ -1,5 +1,6 @@
 import Core
 import EventLoop
+import Glibc
 import HTTPServer
 import Security
 
@@ -159,6 +160,10 @@ package final class Simulator: Sendable {
                 endpoints.fcm = try serving.listen(.fcm, port: port, context: context)
             }
         } catch {
+            guard error.errno != EINVAL else {
+                throw SimulatorFailure(
+                    .listen, "\(settings.host) is not a numeric address; use one such as 127.0.0.1 or ::.")
+            }
             throw SimulatorFailure(.listen, "\(error); is another simulator running on that port?")
         }
     }

@@ -25,6 +25,10 @@ package enum KeyCommand {
     /// - Throws: what is wrong with the options.
     package static func make(_ arguments: Arguments, text: String) throws(UsageFailure) -> APIKey {
         let form = "1 to 64 letters, digits, dots, underscores or hyphens"
+        if let twice = arguments.repeated.first {
+            // The last one would count, and the key would open less, or something else, than was meant.
+            throw UsageFailure("--\(twice) stands twice; give it once, names with commas")
+        }
         guard let name = arguments.string("name") else {
             throw UsageFailure("key new needs --name: \(form)")
         }

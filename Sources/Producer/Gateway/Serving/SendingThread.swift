@@ -45,6 +45,7 @@ final class SendingThread {
     /// Since when all brokers are said to be away, in monotonic ms; 0 when they aren't.
     private var awaySinceMs: UInt64 = 0
     private var hasProbeFailed = false
+    private var repeats = KafkaRepeats()
     private var nextProbeMs: UInt64 = 0
     private var stopByMs: UInt64 = 0
 
@@ -380,6 +381,7 @@ extension SendingThread: WakeHandler, TimerHandler, IOHandler, KafkaObserver {
 
     func kafkaReported(_ event: KafkaEvent) {
         if event.code == .allBrokersDown, awaySinceMs == 0 { awaySinceMs = Clock.monotonicMs }
+        guard !repeats.isRepeat(event) else { return }
         switch event.kind {
         case .fatal, .error: hub.log.warning("gateway.kafka", "Kafka: \(event.message)")
         case .log(let level) where level <= 3: hub.log.warning("gateway.kafka", "Kafka: \(event.message)")
