@@ -36,6 +36,9 @@ struct Shelf {
             change(&admission)
             return try session.run { admission.encode(into: &$0) }
         }
+        if let unread = value.integer {
+            return Answer(verdict: .proceed, unread: unread, wasCounted: false, waitMs: 0)
+        }
         let parts = value.array
         let number = try #require(parts.first?.integer)
         let verdict = try #require(AdmissionVerdict(rawValue: UInt8(number)))
@@ -112,6 +115,38 @@ struct Shelf {
         #expect(try shelf.count(.max, Shelf.position(4, at: 4)) == (1_000_000_000, false))
         try shelf.session.command("HSET", "peal:usr:{shop:r}", "n", "nonsense")
         #expect(try shelf.count(1, Shelf.position(5, at: 5)) == (1, false))
+    }
+
+    /// Two recipients with the same records, one of whom has preferences: the short way through the script and
+    /// the long one count the same.
+    @Test(arguments: 1...5 as ClosedRange<UInt64>) func countsTheSameOnBothWays(seed: UInt64) throws {
+        let shelf = try Shelf()
+        try shelf.session.command("HSET", "peal:usr:{shop:long}", "prefs", "x")
+        var state = seed
+        func random(_ count: UInt64) -> Int64 {
+            state = Hash64.mix(state, 0xA076_1D64_78BD_642F)
+            return Int64(state % count)
+        }
+        for _ in 0..<300 {
+            let position = Shelf.position(random(12), at: random(6) - 1, partition: Int32(random(8) / 7))
+            let delta = random(9) == 0 ? 999_999_990 : random(4)
+            let answers = try ["short", "long"].map { name in
+                try shelf.admit(name) {
+                    $0.position = position
+                    $0.unreadDelta = delta
+                }
+            }
+            #expect(answers[0] == answers[1])
+            let stored = try ["short", "long"].map {
+                try shelf.session.command("HMGET", "peal:usr:{shop:\($0)}", "n", "pn").array.map(\.text)
+            }
+            #expect(stored[0] == stored[1])
+            if random(40) == 0 {
+                for name in ["short", "long"] {
+                    try shelf.session.command("HSET", "peal:usr:{shop:\(name)}", "n", "0")
+                }
+            }
+        }
     }
 
     @Test func survivesAPositionThatSomebodyBroke() throws {

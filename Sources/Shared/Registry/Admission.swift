@@ -149,6 +149,14 @@ package struct AdmissionReply {
 
     /// Reads a reply; nil when it isn't one of the script's.
     package init?(_ reply: RedisReplyView) {
+        if reply.type == .integer {
+            verdict = .proceed
+            unread = reply.integer
+            wasCounted = false
+            waitMs = 0
+            preferences = unsafe PreferencesView(UnsafeRawBufferPointer(start: nil, count: 0))
+            return
+        }
         guard let number = reply[0].integer, let raw = UInt8(exactly: number),
             let verdict = AdmissionVerdict(rawValue: raw)
         else { return nil }

@@ -18,7 +18,9 @@ package enum RegistryScripts {
     ///   thread, 32 the delta is negative), the position's field, topic and partition, offset, record
     ///   timestamp, unread delta; with flag 2 the job's identity and the claim's milliseconds; with flag 4
     ///   the job's identity, the most notifications and the window's milliseconds; with flag 16 the thread.
-    /// - Returns: `{verdict}` for 1 this very job is done, 2 its key is done by another job, 3 claimed by
+    /// - Returns: the counter alone when a job that only counts goes ahead, was not counted before, and its
+    ///   recipient has no preferences, which is the common case and has the shortest way through the script;
+    ///   else `{verdict}` for 1 this very job is done, 2 its key is done by another job, 3 claimed by
     ///   another; else `{verdict, unread, seen, preferences, wait ms}` for 0 go ahead, 4 capped and 5
     ///   replaced by a newer job.
     ///
@@ -33,6 +35,21 @@ package enum RegistryScripts {
         name: "admit",
         source: """
             local call=redis.call
+            if ARGV[1]=='1' then
+             local u=call('HMGET',KEYS[1],'n',ARGV[2],'prefs')
+             local new=true
+             if u[2] then
+              local p,o,t=string.match(u[2],'^(%S+) (%d+) (%d+)$')
+              new=p and (p~=ARGV[3] or tonumber(ARGV[4])>tonumber(o) and tonumber(ARGV[5])>=tonumber(t))
+             end
+             if new and not u[3] then
+              local n=(tonumber(u[1]) or 0)+tonumber(ARGV[6])
+              if n>=0 and n<1e9 then
+               call('HSET',KEYS[1],'n',string.format('%d',n),ARGV[2],ARGV[3]..' '..ARGV[4]..' '..ARGV[5])
+               return n
+              end
+             end
+            end
             local f=tonumber(ARGV[1])
             local k,a=2,7
             if f%4>1 then
