@@ -45,7 +45,7 @@ package struct ByteBuffer: ~Copyable {
     package var text: String { unsafe String(decoding: bytes, as: UTF8.self) }
 
     /// Makes room for `more` bytes past the end.
-    @inlinable package mutating func reserve(_ more: Int) {
+    @inlinable @inline(__always) package mutating func reserve(_ more: Int) {
         if capacity - end < more { grow(more) }
     }
 
@@ -75,7 +75,7 @@ package struct ByteBuffer: ~Copyable {
     }
 
     /// Appends one byte.
-    @inlinable package mutating func append(byte: UInt8) {
+    @inlinable @inline(__always) package mutating func append(byte: UInt8) {
         reserve(1)
         unsafe base[end] = byte
         end += 1
@@ -110,26 +110,13 @@ package struct ByteBuffer: ~Copyable {
     /// Appends the number in decimal.
     @inlinable package mutating func append(unsigned value: UInt64) {
         reserve(20)
-        var digits = 1
-        var bound: UInt64 = 10
-        while digits < 20, value >= bound {
-            digits += 1
-            if digits < 20 { bound &*= 10 }
-        }
-        var rest = value
-        var at = end + digits
-        end = at
-        while digits > 0 {
-            at -= 1
-            digits -= 1
-            let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
-            unsafe base[at] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: digit)
-            rest = quotient
-        }
+        let digits = DecimalDigits.count(of: value)
+        unsafe DecimalDigits.write(value, endingAt: base + end + digits)
+        end += digits
     }
 
     /// Lends at least `minimum` free bytes past the end; `body` returns how many it filled.
-    @inlinable package mutating func appendWith(
+    @inlinable @inline(__always) package mutating func appendWith(
         minimum: Int, _ body: (UnsafeMutableRawBufferPointer) -> Int
     ) {
         reserve(minimum)

@@ -6,6 +6,18 @@ package enum Hex {
         return low < 10 ? UInt8(ascii: "0") + low : UInt8(ascii: "a") + low - 10
     }
 
+    /// The eight digits of four bytes, of which the first is the highest; the first digit is the lowest byte,
+    /// so that a little-endian store writes them in their order.
+    @inlinable package static func digits(of bytes: UInt32) -> UInt64 {
+        // All eight at once: a nibble in each byte, and 39 more for those above nine, which become letters.
+        var word = UInt64(bytes.byteSwapped)
+        word = (word | word << 16) & 0x0000_FFFF_0000_FFFF
+        word = (word | word << 8) & 0x00FF_00FF_00FF_00FF
+        word = word >> 4 & 0x000F_000F_000F_000F | (word & 0x000F_000F_000F_000F) << 8
+        let letters = (word &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+        return word &+ 0x3030_3030_3030_3030 &+ letters &* 39
+    }
+
     /// The value of a digit in either case, or nil.
     @inlinable package static func value(_ digit: UInt8) -> UInt8? {
         switch digit {

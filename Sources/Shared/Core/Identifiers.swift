@@ -107,17 +107,26 @@ package struct DerivedUUID: Hashable, Sendable {
 
     /// Writes the 36 lower-case characters, 8-4-4-4-12, at `out`.
     @inlinable package func write(to out: UnsafeMutablePointer<UInt8>) {
-        var at = 0
-        for index in 0..<32 {
-            if index == 8 || index == 12 || index == 16 || index == 20 {
-                unsafe out[at] = UInt8(ascii: "-")
-                at += 1
-            }
-            let word = index < 16 ? high : low
-            let nibble = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (index & 15)))
-            unsafe out[at] = Hex.digit(nibble)
-            at += 1
-        }
+        let room = UnsafeMutableRawPointer(out)
+        let second = Hex.digits(of: UInt32(truncatingIfNeeded: high))
+        let third = Hex.digits(of: UInt32(truncatingIfNeeded: low >> 32))
+        unsafe room.storeBytes(
+            of: Hex.digits(of: UInt32(truncatingIfNeeded: high >> 32)).littleEndian, as: UInt64.self)
+        unsafe room.storeBytes(
+            of: UInt32(truncatingIfNeeded: second).littleEndian, toByteOffset: 9, as: UInt32.self)
+        unsafe room.storeBytes(
+            of: UInt32(truncatingIfNeeded: second >> 32).littleEndian, toByteOffset: 14, as: UInt32.self)
+        unsafe room.storeBytes(
+            of: UInt32(truncatingIfNeeded: third).littleEndian, toByteOffset: 19, as: UInt32.self)
+        unsafe room.storeBytes(
+            of: UInt32(truncatingIfNeeded: third >> 32).littleEndian, toByteOffset: 24, as: UInt32.self)
+        unsafe room.storeBytes(
+            of: Hex.digits(of: UInt32(truncatingIfNeeded: low)).littleEndian, toByteOffset: 28,
+            as: UInt64.self)
+        unsafe out[8] = UInt8(ascii: "-")
+        unsafe out[13] = UInt8(ascii: "-")
+        unsafe out[18] = UInt8(ascii: "-")
+        unsafe out[23] = UInt8(ascii: "-")
     }
 
     /// The 36 characters as text.

@@ -71,9 +71,19 @@ package struct RedisCommandBuffer: ~Copyable {
 
     /// Appends a number as an argument.
     @inlinable package mutating func argument(decimal value: Int64) {
-        scratch.clear()
-        scratch.append(decimal: value)
-        unsafe appendBulk(scratch.bytes)
+        owed &-= 1
+        let digits = DecimalDigits.count(of: value.magnitude)
+        let count = value < 0 ? digits + 1 : digits
+        unsafe bytes.appendWith(minimum: 48) { room in
+            let at = unsafe Self.writeLine(UInt8(ascii: "$"), count, room)
+            guard let start = room.baseAddress else { return 0 }
+            let base = unsafe start.assumingMemoryBound(to: UInt8.self) + at
+            if value < 0 { unsafe base.pointee = UInt8(ascii: "-") }
+            unsafe DecimalDigits.write(value.magnitude, endingAt: base + count)
+            unsafe base[count] = 13
+            unsafe base[count + 1] = 10
+            return at + count + 2
+        }
     }
 
     /// Appends one argument that `build` puts together from pieces.
@@ -100,19 +110,14 @@ package struct RedisCommandBuffer: ~Copyable {
     }
 
     /// Writes the mark, the number, which isn't negative, and the line's end; gives the bytes written.
-    private static func writeLine(_ mark: UInt8, _ number: Int, _ room: UnsafeMutableRawBufferPointer) -> Int
-    {
-        var digits = 1
-        var bound = 10
-        while number >= bound, digits < 18 {
-            digits += 1
-            bound *= 10
-        }
+    @usableFromInline
+    static func writeLine(_ mark: UInt8, _ number: Int, _ room: UnsafeMutableRawBufferPointer) -> Int {
+        let digits = DecimalDigits.count(of: UInt64(truncatingIfNeeded: number))
         unsafe room[0] = mark
-        var rest = number
-        for at in stride(from: digits, to: 0, by: -1) {
-            unsafe room[at] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
-            rest /= 10
+        if let base = room.baseAddress {
+            unsafe DecimalDigits.write(
+                UInt64(truncatingIfNeeded: number),
+                endingAt: base.assumingMemoryBound(to: UInt8.self) + digits + 1)
         }
         unsafe room[digits + 1] = 13
         unsafe room[digits + 2] = 10

@@ -84,7 +84,15 @@ package struct StoredToken: Sendable, Equatable {
         case .text: unsafe out.append(stored)
         case .hexadecimal:
             unsafe out.appendWith(minimum: stored.count * 2) { room in
-                for index in 0..<stored.count {
+                var whole = 0
+                while whole + 4 <= stored.count {
+                    let four = unsafe stored.loadUnaligned(fromByteOffset: whole, as: UInt32.self)
+                    unsafe room.storeBytes(
+                        of: Hex.digits(of: UInt32(bigEndian: four)).littleEndian, toByteOffset: whole * 2,
+                        as: UInt64.self)
+                    whole += 4
+                }
+                for index in whole..<stored.count {
                     unsafe room[index * 2] = unsafe Hex.digit(stored[index] >> 4)
                     unsafe room[index * 2 + 1] = unsafe Hex.digit(stored[index])
                 }

@@ -19,7 +19,7 @@ struct DeliverySlot: PooledSlot {
     var provider: Provider = .apns
     var platform: Platform = .ios
     var environment: PushEnvironment = .production
-    var history: AttemptHistory = []
+    var history: AttemptHistory = .none
     /// Whether its connection has it, or had it.
     var isSubmitted = false
     /// Immediate resends so far.
@@ -34,6 +34,8 @@ struct DeliverySlot: PooledSlot {
     var registeredAtMs: Int64 = -1
     /// When the request was handed to the pool, milliseconds since 1970.
     var sentAtMs: Int64 = 0
+    /// The hash of its token, once somebody asked for it; 0 before.
+    var tokenHash: UInt64 = 0
     /// Whether it goes by the side pool, since it is likely to be refused.
     var isSuspect = false
     /// Whether the other environment is being asked about its token.

@@ -36,6 +36,8 @@ struct JobSlot: PooledSlot {
     var batch: Int32 = -1
     var entry: Int32 = -1
     var lane: Int8 = 0
+    /// The lane's assignment that its record belongs to.
+    var epoch: UInt32 = 0
     var stage: JobStage = .free
     /// Whether it stands in its recipient's queue.
     var isQueued = false

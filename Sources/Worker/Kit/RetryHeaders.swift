@@ -142,7 +142,7 @@ enum OwedDevices {
 
     /// The history at that position; empty when there is none.
     static func history(at position: Int, in list: UnsafeRawBufferPointer?) -> AttemptHistory {
-        guard let list = unsafe list else { return [] }
+        guard let list = unsafe list else { return .none }
         var current = 0
         var value = 0
         for index in list.indices {
@@ -155,7 +155,7 @@ enum OwedDevices {
                 value = value * 10 + Int(byte - 48)
             }
         }
-        return current == position ? AttemptHistory(rawValue: UInt8(truncatingIfNeeded: value)) : []
+        return current == position ? AttemptHistory(rawValue: UInt8(truncatingIfNeeded: value)) : .none
     }
 
     private static func equals(_ encoded: UnsafeRawBufferPointer, _ id: UnsafeRawBufferPointer) -> Bool {

@@ -361,7 +361,7 @@ extension Shard: RedisReplyHandler {
                 continue
             }
             guard unsafe wants(job, id) else { continue }
-            var tried: AttemptHistory = []
+            var tried: AttemptHistory = .none
             if let owed = unsafe owed {
                 guard let place = unsafe OwedDevices.position(of: id, in: owed) else { continue }
                 tried = unsafe OwedDevices.history(at: place, in: history)

@@ -71,7 +71,9 @@ extension Shard {
         let slot = deliveries[delivery]
         if slot.isSuspect { return true }
         guard slot.provider == .apns, slot.route >= 0 else { return false }
-        let hash = unsafe Hash64.of(slot.token)
+        let hash = slot.tokenHash != 0 ? slot.tokenHash : unsafe Hash64.of(slot.token)
+        // The answer needs it as well, and by then the token has left the processor's caches.
+        deliveries[delivery].tokenHash = hash
         if suspects.contains(hash, nowMs: nowMs) {
             counts.quarantined &+= 1
         } else {
@@ -92,7 +94,7 @@ extension Shard {
     /// Takes note that APNs accepted a token; after a probe the registry is put right.
     func trust(_ delivery: Int32) {
         let slot = deliveries[delivery]
-        let hash = unsafe Hash64.of(slot.token)
+        let hash = slot.tokenHash != 0 ? slot.tokenHash : unsafe Hash64.of(slot.token)
         acceptedTokens.insert(hash)
         guard slot.isSuspect else { return }
         suspects.clear(hash)

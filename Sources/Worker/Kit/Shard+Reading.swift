@@ -18,6 +18,7 @@ extension Shard {
             jobs[index].batch = place
             jobs[index].entry = Int32(number)
             jobs[index].lane = Int8(batch.lane)
+            jobs[index].epoch = batch.epoch
             read(index)
         }
     }
@@ -218,7 +219,6 @@ extension Shard {
 
     /// Whether the job's partition is still this process's.
     func isCurrent(_ index: Int32) -> Bool {
-        guard let batch = batches[Int(jobs[index].batch)] else { return false }
-        return batch.epoch == lanes[batch.lane].epoch
+        jobs[index].batch >= 0 && jobs[index].epoch == lanes[Int(jobs[index].lane)].epoch
     }
 }

@@ -189,8 +189,10 @@ extension Shard {
         records[record].topic = topic
         records[record].headersLength = Int32(headers)
         records[record].valueLength = Int32(value)
-        let (batch, entry) = origin(index)
-        records[record].jobBytes = unsafe Int32(clamping: batch.value(entry)?.count ?? -1)
+        if value < 0 {
+            let (batch, entry) = origin(index)
+            records[record].jobBytes = unsafe Int32(clamping: batch.value(entry)?.count ?? -1)
+        }
         unsafe records[record].block = blocks.take(body.count)
         var writer = unsafe BlockWriter(records[record].block)
         unsafe writer.append(body.bytes)
