@@ -46,7 +46,7 @@ final class ChaosScript {
     }
 }
 
-@Suite struct ChaosTests {
+@Suite(.bothSessions) struct ChaosTests {
     @Test(arguments: [1, 2, 3] as [UInt64])
     func everyRequestHasOneTrueOutcomeWhateverTheServerDoes(seed: UInt64) throws {
         var options = HTTP2ServerOptions()
@@ -92,7 +92,7 @@ final class ChaosScript {
 
     @Test func anAnswerBeforeTheBodyIsSentIsTakenAndTheStreamGivenUp() throws {
         let slab = RequestSlab(capacity: 4)
-        let client = try HTTP2ClientSession(slab: slab, connection: 1)
+        let client = try SessionUnderTest.kind.make(slab: slab, connection: 1)
         let server = try HTTP2ServerSession(options: HTTP2ServerOptions())
         let template = try CompiledTemplate(HeaderTemplate(authority: "a", fields: []))
         // Larger than the stream's window, so that its end can't have been sent.

@@ -7,7 +7,7 @@ import Testing
 @testable import HTTP2
 
 /// Making connections, losing them and noticing that one is dead.
-@Suite struct PoolConnectTests {
+@Suite(.bothSessions) struct PoolConnectTests {
     @Test func aCertificateOfAnotherAuthorityIsRefusedWithAClearMessage() throws {
         let rig = try Rig(trusts: false)
         defer { rig.end() }

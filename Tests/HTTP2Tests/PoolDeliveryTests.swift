@@ -5,7 +5,7 @@ import Testing
 @testable import HTTP2
 
 /// Requests and answers over real TLS sockets when nothing fails.
-@Suite struct PoolDeliveryTests {
+@Suite(.bothSessions) struct PoolDeliveryTests {
     @Test func tenThousandDistinctRequestsGetTheirOwnAnswers() throws {
         let rig = try Rig()
         defer { rig.end() }

@@ -7,9 +7,10 @@ import Testing
 @testable import HTTP2
 
 /// What the pool makes of servers that fail, each on real TLS sockets.
-@Suite struct PoolFaultTests {
+@Suite(.bothSessions) struct PoolFaultTests {
     static func quick() -> PoolLimits {
         var limits = PoolLimits()
+        limits.session = SessionUnderTest.kind
         limits.backoffFirstMs = 5
         limits.backoffMaxMs = 20
         limits.connectionsMax = 1

@@ -7,7 +7,7 @@ import Testing
 @testable import HTTP2
 
 /// Connections that serve badly, grow old or come too often.
-@Suite struct PoolHealthTests {
+@Suite(.bothSessions) struct PoolHealthTests {
     private static func retired(_ rig: Rig, _ reason: ConnectionMachine.Reason) -> UInt64 {
         let place = PoolMetrics.retirements.firstIndex(of: reason.label)
         return place.map { rig.pool.snapshot.retired[$0] } ?? 0

@@ -8,7 +8,7 @@ import Testing
 @testable import HTTP2
 
 /// A pool behind a real CONNECT proxy.
-@Suite struct ProxyTests {
+@Suite(.bothSessions) struct ProxyTests {
     /// A server that is only known by a name that nothing resolves: what reaches it went by the proxy.
     private func makePool(
         _ rig: Rig, _ proxy: HTTP2Proxy, name: String = "127.0.0.1", _ outcomes: Outcomes,

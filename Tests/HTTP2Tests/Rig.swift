@@ -111,6 +111,8 @@ final class Rig {
         options: HTTP2ServerOptions = HTTP2ServerOptions(), limits: PoolLimits = PoolLimits(),
         hosts: [String] = ["127.0.0.1"], trusts: Bool = true, protocols: [String] = ["h2"]
     ) throws {
+        var limits = limits
+        limits.session = SessionUnderTest.kind
         loop = try EventLoop()
         identity = try ThrowAwayIdentity.make(hosts: hosts)
         let other = try ThrowAwayIdentity.make(hosts: hosts)

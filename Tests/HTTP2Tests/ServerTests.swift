@@ -5,7 +5,7 @@ import Testing
 @testable import HTTP2
 
 /// The server's own bounds.
-@Suite struct ServerTests {
+@Suite(.bothSessions) struct ServerTests {
     @Test func unknownAndRepeatedHeadersReachTheDelegateAsTheyCame() throws {
         let rig = try Rig()
         defer { rig.end() }
@@ -108,7 +108,7 @@ import Testing
 }
 
 /// What header compression makes of a stream of requests.
-@Suite struct CompressionTests {
+@Suite(.bothSessions) struct CompressionTests {
     /// The payload lengths of the HEADERS frames among the bytes a client produced.
     static func headerLengths(_ bytes: [UInt8]) -> [Int] {
         var lengths: [Int] = []
@@ -124,7 +124,7 @@ import Testing
 
     @Test func constantHeadersAreSentOnceAndChangingOnesStayOutOfTheTable() throws {
         let slab = RequestSlab(capacity: 64)
-        let client = try HTTP2ClientSession(slab: slab, connection: 1)
+        let client = try SessionUnderTest.kind.make(slab: slab, connection: 1)
         let topic = "com.example." + String(repeating: "t", count: 100)
         let template = try CompiledTemplate(
             HeaderTemplate(authority: "api.push.example.com", fields: [.init("apns-topic", topic)]))
@@ -145,13 +145,15 @@ import Testing
         #expect(lengths.count == 40)
         #expect((lengths.first ?? 0) > 120)
         // Path, id and length are all that is spelled out again; a table that is churned would grow these.
-        #expect(lengths.dropFirst().allSatisfy { $0 < 60 })
+        // Only nghttp2 codes strings after Huffman.
+        let most = SessionUnderTest.kind == .nghttp2 ? 60 : 70
+        #expect(lengths.dropFirst().allSatisfy { $0 < most })
         #expect((lengths.dropFirst().max() ?? 0) - (lengths.dropFirst().min() ?? 0) <= 4)
     }
 }
 
 /// Bytes that no well-behaved peer sends, straight into the sessions.
-@Suite struct SessionFuzzTests {
+@Suite(.bothSessions) struct SessionFuzzTests {
     struct Random {
         var state: UInt64
         mutating func next(_ bound: Int) -> Int {
@@ -163,7 +165,7 @@ import Testing
     /// A real exchange, captured as the bytes of each side.
     static func exchange(_ requests: Int) throws -> (client: [UInt8], server: [UInt8]) {
         let slab = RequestSlab(capacity: 64)
-        let client = try HTTP2ClientSession(slab: slab, connection: 1)
+        let client = try SessionUnderTest.kind.make(slab: slab, connection: 1)
         let server = try HTTP2ServerSession(options: HTTP2ServerOptions())
         let template = try CompiledTemplate(
             HeaderTemplate(authority: "a", fields: [.init("apns-topic", "t")]))
@@ -197,7 +199,7 @@ import Testing
         var refused = 0
         for _ in 0..<3_000 {
             let slab = RequestSlab(capacity: 16)
-            let client = try HTTP2ClientSession(slab: slab, connection: 1)
+            let client = try SessionUnderTest.kind.make(slab: slab, connection: 1)
             let template = try CompiledTemplate(HeaderTemplate(authority: "a", fields: []))
             let text = Array("/path".utf8)
             var bytes = good
@@ -271,7 +273,7 @@ import Testing
             #expect(clientBytes[..<cut].withUnsafeBytes { server.receive($0) })
         }
         for cut in 0..<serverBytes.count {
-            let client = try HTTP2ClientSession(slab: RequestSlab(capacity: 4), connection: 1)
+            let client = try SessionUnderTest.kind.make(slab: RequestSlab(capacity: 4), connection: 1)
             // Answers to streams that this client never opened: an error is right, a crash is not.
             _ = serverBytes[..<cut].withUnsafeBytes { client.receive($0) }
         }

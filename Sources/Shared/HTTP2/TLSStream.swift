@@ -113,6 +113,10 @@ final class TLSStream {
     @inline(__always)
     func gather(_ bytes: UnsafeRawBufferPointer) { unsafe staging.append(bytes) }
 
+    /// Lends the buffer in which plaintext is gathered, to be appended to.
+    @inline(__always)
+    func gather<Result>(_ body: (inout ByteBuffer) -> Result) -> Result { body(&staging) }
+
     /// Encrypts and sends the whole records that were gathered, and with `all` the rest too.
     /// - Returns: nil, or why the connection failed.
     func send(all: Bool) -> String? {

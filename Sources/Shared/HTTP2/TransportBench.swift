@@ -14,6 +14,8 @@ package final class TransportBench: ResponseSink {
         package var streams = 100
         package var requests = 500_000
         package var bodyBytes = 228
+        /// How the connections speak HTTP/2.
+        package var session = HTTP2SessionKind.framed
         /// The whole run is given up after this many milliseconds.
         package var deadlineMs: UInt64 = 300_000
         /// The constant headers, on top of the path, the id and the length.
@@ -77,6 +79,7 @@ package final class TransportBench: ResponseSink {
         limits.connectionsMin = plan.connections
         limits.connectionsMax = plan.connections
         limits.streamsMax = plan.streams
+        limits.session = plan.session
         limits.requestsMax = plan.connections * plan.streams
         let pool = HTTP2Pool(loop: loop, endpoint: endpoint, context: context, limits: limits, sink: bench)
         defer { pool.close() }

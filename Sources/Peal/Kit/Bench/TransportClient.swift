@@ -35,6 +35,7 @@ enum TransportClient {
         plan.streams = max(1, numbers[2])
         plan.requests = max(1, numbers[3])
         plan.bodyBytes = max(0, numbers[4])
+        if let session = words.last.flatMap(HTTP2SessionKind.init(rawValue:)) { plan.session = session }
         plan.fields = constantFields.map { HeaderTemplate.Field($0.0, $0.1) }
         do {
             let context = try TLSContext.client(TLSClientOptions(caFile: caFile))

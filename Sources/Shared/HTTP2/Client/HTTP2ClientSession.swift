@@ -1,21 +1,12 @@
 internal import CNghttp2
 internal import Core
 
-/// One nghttp2 client session: requests and bytes in, bytes and outcomes out. No socket, no TLS.
+/// An nghttp2 session as a ``ClientSession``: the oracle that ``FramedSession`` is held to.
 ///
 /// - Ownership: owns the session. The callbacks' context and the session's memory are kept alive by this
 ///   object.
 @safe
-final class HTTP2ClientSession {
-    /// What became of a submission.
-    enum Submitted: Equatable {
-        case ok
-        /// A header or the path has a byte that HTTP forbids.
-        case malformed
-        /// Stream ids are used up or the peer has said GOAWAY: use another connection.
-        case refused
-    }
-
+final class HTTP2ClientSession: ClientSession {
     let notes: UnsafeMutablePointer<ClientNotes>
     private let slab: RequestSlab
     private let memory: NativeMemory
@@ -52,7 +43,6 @@ final class HTTP2ClientSession {
         unsafe notes.deallocate()
     }
 
-    /// Queues a request. The template's and the request's bytes are borrowed until it is serialised.
     func submit(_ index: Int32, _ template: CompiledTemplate) -> Submitted {
         let slot = unsafe slab.slots + Int(index)
         let block = unsafe template.block
@@ -109,8 +99,6 @@ final class HTTP2ClientSession {
         return true
     }
 
-    /// Takes plaintext from the server.
-    /// - Returns: nil, or what was wrong with it.
     func receive(_ bytes: UnsafeRawBufferPointer) -> String? {
         let taken = unsafe nghttp2_session_mem_recv(
             raw, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
@@ -119,35 +107,29 @@ final class HTTP2ClientSession {
         return "the server broke the HTTP/2 protocol: \(reason)"
     }
 
-    /// Serialises up to about `budget` bytes of waiting frames.
-    /// - Returns: true when nothing more waits, false when the budget was used up, nil on a fatal error.
-    func produce(budget: Int, _ sink: (UnsafeRawBufferPointer) -> Void) -> Bool? {
+    func produce(budget: Int, into out: inout ByteBuffer) -> Bool? {
         var produced = 0
         while produced < budget {
             var frame: UnsafePointer<UInt8>?
             let count = unsafe nghttp2_session_mem_send(raw, &frame)
             if count < 0 { return nil }
             if count == 0 { return true }
-            unsafe sink(UnsafeRawBufferPointer(start: frame, count: count))
+            unsafe out.append(UnsafeRawBufferPointer(start: frame, count: count))
             produced += count
         }
         return false
     }
 
-    /// Whether the session has nothing left to do in either direction, as after a protocol error.
     var isOver: Bool {
         unsafe nghttp2_session_want_read(raw) == 0 && nghttp2_session_want_write(raw) == 0
     }
 
-    /// The server's SETTINGS_MAX_CONCURRENT_STREAMS.
     var streamLimit: UInt32 {
         unsafe nghttp2_session_get_remote_settings(raw, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
     }
 
-    /// Whether stream ids are nearly used up, so that the connection must be replaced.
     var idsAreUsedUp: Bool { unsafe nghttp2_session_get_next_stream_id(raw) > UInt32(Int32.max) - 4096 }
 
-    /// Gives a stream up; its answer is of no interest any more.
     func cancel(_ streamID: Int32) {
         unsafe nghttp2_submit_rst_stream(
             raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), streamID, HTTP2Code.cancel.rawValue)
@@ -155,12 +137,10 @@ final class HTTP2ClientSession {
 
     func ping() { unsafe nghttp2_submit_ping(raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil) }
 
-    /// Says goodbye before the connection is closed (RFC 9113 section 6.8).
     func goAway() {
         unsafe nghttp2_submit_goaway(
             raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, HTTP2Code.noError.rawValue, nil, 0)
     }
 
-    /// For tests: makes the next stream id `id`.
     func skip(toStreamID id: Int32) { unsafe nghttp2_session_set_next_stream_id(raw, id) }
 }

@@ -2,7 +2,7 @@ internal import Core
 internal import EventLoop
 internal import Security
 
-/// One client connection: a socket, TLS, an nghttp2 session and the machine that rules them.
+/// One client connection: a socket, TLS, a session and the machine that rules them.
 ///
 /// - Ownership: kept by its pool, and by the loop while its socket is watched.
 /// - Threading: the loop's.
@@ -26,7 +26,7 @@ final class HTTP2Connection: IOHandler {
     private let pool: HTTP2Pool
     private let loop: EventLoop
     private let stream: TLSStream
-    let session: HTTP2ClientSession
+    let session: any ClientSession
     private let peer: String
     private var handling: [ClientNotes.Ended] = []
     private var hasSession = false
@@ -46,7 +46,7 @@ final class HTTP2Connection: IOHandler {
             isGated: pool.limits.provesFirst)
         let age = pool.limits.ageMaxMs
         ageEndMs = age > 0 ? loop.nowMs &+ age &- RandomSource.seed() % (age / 10 + 1) : .max
-        session = try HTTP2ClientSession(slab: pool.slab, connection: number)
+        session = try pool.limits.session.make(slab: pool.slab, connection: number)
         do {
             let tls = try TLSConnection(client: pool.context, serverName: pool.endpoint.serverName)
             let port = pool.endpoint.proxy?.port ?? pool.endpoint.port
@@ -69,7 +69,7 @@ final class HTTP2Connection: IOHandler {
     var bytes: (received: UInt64, sent: UInt64) { (stream.bytesIn, stream.bytesOut) }
     var oversizedHeaders: UInt64 { unsafe session.notes.pointee.oversizedHeaders }
 
-    func submit(_ slot: Int32, _ template: CompiledTemplate) -> HTTP2ClientSession.Submitted {
+    func submit(_ slot: Int32, _ template: CompiledTemplate) -> Submitted {
         let result = session.submit(slot, template)
         if result == .ok { machine.opened() }
         return result
@@ -272,8 +272,9 @@ final class HTTP2Connection: IOHandler {
         guard machine.state == .awaitingSettings || machine.state == .open || machine.state == .draining
         else { return }
         while !stream.isBacklogged {
-            let state = unsafe session.produce(budget: stream.batchRoom) { unsafe stream.gather($0) }
-            guard let isDone = state else { return fail("nghttp2 could not serialise a frame") }
+            let room = stream.batchRoom
+            let state = stream.gather { session.produce(budget: room, into: &$0) }
+            guard let isDone = state else { return fail("a frame could not be serialised") }
             let holdsBack = isDone && !isLast
             if !holdsBack, let failure = stream.send(all: isDone) { return fail(failure) }
             if isDone { break }
@@ -323,7 +324,7 @@ final class HTTP2Connection: IOHandler {
     private func sayGoodbye() {
         guard hasSession else { return }
         session.goAway()
-        _ = unsafe session.produce(budget: TLSStream.recordBytes) { unsafe stream.gather($0) }
+        _ = stream.gather { session.produce(budget: TLSStream.recordBytes, into: &$0) }
         guard stream.send(all: true) == nil else { return }
         stream.tls.close()
         _ = stream.transmit()

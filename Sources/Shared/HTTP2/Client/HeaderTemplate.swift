@@ -45,9 +45,13 @@ final class CompiledTemplate {
     let block: UnsafeMutablePointer<nghttp2_nv>
     /// Headers in front of the variable ones.
     let fixedCount: Int
+    /// The template's index in its table.
+    let place: Int
+    /// Bytes that the constant headers take at most in a header block.
+    let wireMax: Int
     private let bytes: UnsafeMutablePointer<UInt8>
 
-    init(_ template: HeaderTemplate) throws(TransportFailure) {
+    init(_ template: HeaderTemplate, place: Int = 0) throws(TransportFailure) {
         let fields =
             [
                 HeaderTemplate.Field(":method", template.method), .init(":scheme", "https"),
@@ -58,7 +62,9 @@ final class CompiledTemplate {
         }
         for field in template.fields { try Self.check(field) }
         fixedCount = fields.count
+        self.place = place
         let size = fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        wireMax = size + fields.count * HeaderEncoder.fieldOverhead
         unsafe bytes = UnsafeMutablePointer<UInt8>.allocate(capacity: max(1, size))
         unsafe block = UnsafeMutablePointer<nghttp2_nv>.allocate(
             capacity: fields.count + OutgoingRequest.headersMax + 1)
@@ -78,6 +84,18 @@ final class CompiledTemplate {
     deinit {
         unsafe block.deallocate()
         unsafe bytes.deallocate()
+    }
+
+    /// Hands on the name and value of each constant header, without the path, and whether it is a secret.
+    func forEachConstant(
+        _ body: (UnsafePointer<UInt8>, Int, UnsafePointer<UInt8>, Int, _ isSecret: Bool) -> Void
+    ) {
+        for index in 0..<fixedCount where index != Self.pathIndex {
+            let field = unsafe block[index]
+            guard let name = unsafe field.name, let value = unsafe field.value else { continue }
+            let isSecret = unsafe FieldBytes.equal(name, field.namelen, VariableHeader.authorization.name)
+            unsafe body(name, field.namelen, value, field.valuelen, isSecret)
+        }
     }
 
     private static func copy(_ text: String, _ to: UnsafeMutablePointer<UInt8>) -> UnsafeMutablePointer<UInt8>
@@ -126,14 +144,14 @@ struct TemplateTable {
             throw TransportFailure(
                 .invalidRequest, "more than \(Self.countMax) header templates; reuse the ones that exist")
         }
-        current.append(try CompiledTemplate(template))
+        current.append(try CompiledTemplate(template, place: current.count))
         return TemplateID(index: Int32(current.count - 1))
     }
 
     mutating func replace(
         _ id: TemplateID, _ template: HeaderTemplate, nowMs: UInt64
     ) throws(TransportFailure) {
-        let fresh = try CompiledTemplate(template)
+        let fresh = try CompiledTemplate(template, place: Int(id.index))
         guard id.index >= 0, Int(id.index) < current.count else {
             throw TransportFailure(.invalidRequest, "no such header template")
         }

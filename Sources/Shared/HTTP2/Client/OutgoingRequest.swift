@@ -32,6 +32,12 @@ package enum VariableHeader: UInt8, CaseIterable, Sendable {
         case .apnsPriority, .apnsPushType, .apnsTopic, .authorization: false
         }
     }
+
+    /// How it goes into a header block.
+    var use: HeaderUse {
+        if self == .authorization { return .secret }
+        return changes ? .changes : .repeats
+    }
 }
 
 /// One request as plain data: where its bytes are, not the bytes.
@@ -88,8 +94,33 @@ package struct OutgoingRequest {
     }
 }
 
+extension OutgoingRequest {
+    /// Whether no byte of the path and the headers can break the frames of others.
+    var isWellFormed: Bool {
+        guard let start = unsafe path.baseAddress else { return false }
+        let bytes = unsafe start.assumingMemoryBound(to: UInt8.self)
+        guard unsafe bytes[0] == UInt8(ascii: "/"), unsafe FieldBytes.isClean(bytes, path.count) else {
+            return false
+        }
+        for at in 0..<headerCount {
+            let value = headers[at]
+            guard let base = unsafe value.base, unsafe FieldBytes.isClean(base, Int(value.count)) else {
+                return false
+            }
+        }
+        return true
+    }
+}
+
 /// The checks that keep a request from breaking the frames of others.
 enum FieldBytes {
+    /// Whether the bytes are the text.
+    static func equal(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        for at in 0..<count where unsafe bytes[at] != text.utf8Start[at] { return false }
+        return true
+    }
+
     /// Whether no byte is a control character. Eight bytes at a time, as this runs for every request.
     static func isClean(_ base: UnsafePointer<UInt8>, _ count: Int) -> Bool {
         var at = 0

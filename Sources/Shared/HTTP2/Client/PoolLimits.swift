@@ -45,6 +45,9 @@ package struct PoolLimits: Sendable {
     package var replaceBurst = 8
     package var replaceEveryMs: UInt64 = 5_000
 
+    /// How connections speak HTTP/2.
+    package var session = HTTP2SessionKind.framed
+
     package init() {}
 }
 

@@ -58,6 +58,8 @@ final class RequestSlab {
     /// Short texts of each slot, end to end: apns-id, apns-unique-id, retry-after, the content-length digits.
     static let textBytes = 128
     static let textMax = 40
+    /// Digits of a body's length at most.
+    static let lengthMax = 8
 
     let capacity: Int
     let slots: UnsafeMutablePointer<RequestSlot>
@@ -133,7 +135,7 @@ final class RequestSlab {
             unsafe at.pointee = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: digit)
             rest = quotient
             count += 1
-        } while rest > 0 && count < 8
+        } while rest > 0 && count < Self.lengthMax
         return unsafe (at, count)
     }
 
