@@ -109,7 +109,10 @@ final class SessionDriver {
 
     /// What both drivers must agree on once everything is serialised.
     var summary: String {
-        let ids = open.map { "\($0.key):\($0.value.streamID)" }.sorted()
+        // With each body as far as the windows have let it.
+        let ids = open.map {
+            "\($0.key):\($0.value.streamID):\(slab.slots[Int($0.value.slot)].bodySent)"
+        }.sorted()
         return "open \(ids) closed \(closed) settings \(settings) pings \(pingAcks) goaways \(goAways)"
             + " over \(session.isOver) limit \(session.streamLimit) oversized"
             + " \(session.notes.pointee.oversizedHeaders) repeated \(repeated)"
