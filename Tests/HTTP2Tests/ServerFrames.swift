@@ -39,7 +39,9 @@ struct ServerFrames {
         let kind = random.next(stream == nil ? 8 : 40)
         if last.count > 6 { last.removeFirst() }
         last.append("kind \(kind) on \(stream ?? 0)")
-        guard let stream, kind >= 8 else { return connectionFrame(&random, kind, mayLeave) }
+        guard let stream, kind >= 8 else {
+            return connectionFrame(&random, kind, mayLeave ? stream ?? 0 : nil)
+        }
         switch kind {
         case 8: return Self.frame(3, 0, stream, Self.word(UInt32([0, 2, 7, 8, 11][random.next(5)])))
         case 9, 10: return windowUpdate(stream, 1 + random.next(100_000))
@@ -64,7 +66,7 @@ struct ServerFrames {
     }
 
     private mutating func connectionFrame(
-        _ random: inout Random, _ kind: Int, _ mayLeave: Bool
+        _ random: inout Random, _ kind: Int, _ mayLeaveAt: Int32?
     ) -> [UInt8] {
         switch kind {
         case 0: return settings(&random)
@@ -72,15 +74,17 @@ struct ServerFrames {
         case 2: return Self.frame(6, 1, 0, [UInt8](repeating: 0, count: 8))
         case 3: return windowUpdate(0, 1 + random.next(1_000))
         case 4: return Self.frame(UInt8(16 + random.next(200)), 0xFF, Int32(random.next(9)), [1, 2, 3])
-        case 5: return mayLeave && random.next(6) == 0 ? leave(&random) : []
+        case 5:
+            guard let mayLeaveAt, random.next(2) == 0 else { return [] }
+            return leave(&random, mayLeaveAt)
         // After GOAWAY nghttp2 overlooks some faults.
         case 6: return goAway == .max && random.next(10) == 0 ? fault(&random) : []
         default: return []
         }
     }
 
-    private mutating func leave(_ random: inout Random) -> [UInt8] {
-        let choice = [Int32.max, 1 + 2 * Int32(random.next(40)), 0][random.next(3)]
+    private mutating func leave(_ random: inout Random, _ stream: Int32) -> [UInt8] {
+        let choice = [Int32.max, stream, stream, 0][random.next(4)]
         goAway = min(goAway, choice)
         return Self.frame(7, 0, 0, Self.word(UInt32(goAway)) + Self.word(0) + Array("bye".utf8))
     }
