@@ -15,11 +15,13 @@ DEPS := make pkg-config librdkafka-dev libnghttp2-dev libhiredis-dev libcurl4-op
 	libmicrohttpd-dev libyaml-dev libsimdjson-dev libssl-dev redis-server
 # h2load, the yardstick of `make bench`.
 BENCH_DEPS := nghttp2-client
+# Of `make bench`: the parts to measure, all unless given; `peal bench --help` lists them.
+PARTS ?=
 
 # The targets that hold C handles, sockets or threads: what the sanitizers are for.
 SANITIZE := ^(CoreTests|EventLoopTests|SecurityTests|HTTP2Tests|RedisTests|JobsTests)\.
 
-.PHONY: help deps deps-bench build demo chaos up test test-sanitize bench format lint clean
+.PHONY: help deps deps-bench build demo chaos up test test-sanitize bench bench-record format lint clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -56,8 +58,11 @@ test-sanitize: deps ## the wrappers and the loop under the address and thread sa
 	$(SWIFT) test --skip-build --disable-xctest --sanitize thread --scratch-path .build/thread \
 		--filter '$(SANITIZE)'
 
-bench: build deps-bench ## throughput and CPU, with h2load as the yardstick
-	$(BIN)/peal bench
+bench: build deps-bench ## throughput, CPU and latency against the targets: everything, or PARTS="transport retry"
+	$(BIN)/peal bench $(PARTS) --compare docs/bench.json
+
+bench-record: build deps-bench ## the same of everything; replaces docs/bench.json and the plots in docs/plots
+	$(BIN)/peal bench --record docs/bench.json --plots docs/plots
 
 format: ## rewrite the sources in the house style
 	$(SWIFT) format -i -r Sources Tests Package.swift

@@ -237,9 +237,8 @@ let package = Package(
         tests(
             "PealTests",
             [
-                "PealKit", "SimulatorKit", "Configuration", "Decisions", "Jobs", "Terminal", "Core",
-                "EventLoop", "Redis", "Registry",
-                "TestSupport",
+                "PealKit", "SimulatorKit", "RetryKit", "BroadcastKit", "Configuration", "Decisions", "Jobs",
+                "Terminal", "Core", "EventLoop", "Redis", "Registry", "TestSupport",
             ]),
         tests("TidyTests", []),
     ],

@@ -59,33 +59,84 @@ struct BenchTests {
         }
     }
 
-    @Test("The report's headline figures are those of the first shape and kind")
-    func json() throws {
-        var report = BenchReport(machine: "2 cores", load: 0.25)
-        let load = TransportSample(requestsPerSecond: 100_000, cpuUs: 4)
-        report.transports = [
-            TransportResult(
-                shape: .init(connections: 1, streams: 100),
-                peal: TransportSample(requestsPerSecond: 120_000, cpuUs: 3), h2load: load, rateRatio: 1.2,
-                cpuRatio: 0.75)
-        ]
-        report.pipelines = [
-            PipelineResult(
-                kind: .recipient,
-                samples: [
-                    PipelineSample(
-                        perSecond: 30_000, workerUs: 9.5, redisUs: 4, brokerUs: 3, simulatorUs: 3,
-                        othersShare: 0.1,
-                        workerBytes: 1 << 26, publishUs: 2, h2load: load)
-                ])
-        ]
-        let value = try JSONValue.parse(text: report.json)
-        #expect(value["load_average"] == .number("0.25"))
-        #expect(value["transport_rps_ratio"] == .number("1.200"))
-        #expect(value["transport_cpu_ratio"] == .number("0.750"))
-        #expect(value["pipeline_rps_ratio"] == .number("0.300"))
-        #expect(value["worker_cpu_us"] == .number("9.50"))
-        #expect(value["transport"]?.array?.count == 1)
-        #expect(value["pipeline"]?.array?.first?["jobs_to"]?.string == "recipient")
+    @Test("The peer's line is understood, and anything less than all accepted is not")
+    func readsPeer() {
+        let line =
+            #"{"succeeded": 1000, "us": 500000, "cpu_us": 400000, "version": "4.0", "connections": 2}"#
+        #expect(
+            PeerClient.sample("warning: x\n\(line)\n", requests: 1_000)
+                == PeersPart.Sample(requestsPerSecond: 2_000, cpuUs: 400, connections: 2, version: "4.0"))
+        for (output, requests) in [(line, 1_001), ("", 1), ("{}", 0), ("{", 1), ("Traceback", 1)] {
+            #expect(PeerClient.sample(output, requests: requests) == nil)
+        }
+    }
+
+    @Test("Versions are found in what programs and the system print")
+    func versions() {
+        #expect(BenchConditions.loadGenerator("h2load nghttp2/1.52.0\n") == "1.52.0")
+        #expect(
+            BenchConditions.redis("Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc bits=64\n")
+                == "7.0.15")
+        let system = "NAME=\"Debian\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n"
+        #expect(BenchConditions.distribution(system) == "Debian GNU/Linux 12 (bookworm)")
+        for text in ["", "\n", "no version here"] {
+            #expect(BenchConditions.loadGenerator(text) == "")
+            #expect(BenchConditions.redis(text) == "")
+            #expect(BenchConditions.distribution(text) == "")
+        }
+    }
+
+    @Test("The conditions name this machine and the libraries that the process runs with")
+    func conditions() {
+        let found = BenchConditions.read(isQuick: true)
+        #expect(found.machine.contains("cores"))
+        #expect(found.isQuick)
+        for name in ["nghttp2", "OpenSSL", "librdkafka"] {
+            let version = found.versions.first { $0.name == name }?.version ?? ""
+            #expect(version.first?.isNumber == true && version.contains("."), "\(name)")
+        }
+    }
+
+    @Test("Turns: one run of each doesn't count, and who goes first changes")
+    func turns() throws {
+        var order: [String] = []
+        var told: [Int] = []
+        let pairs = try Turns.run(
+            pairs: 3,
+            { (isWarmUp) throws(StackFailure) in
+                order.append(isWarmUp ? "(a)" : "a")
+                return order.count
+            },
+            { (isWarmUp) throws(StackFailure) in
+                order.append(isWarmUp ? "(b)" : "b")
+                return -order.count
+            }, tell: { number, _ in told.append(number) })
+        #expect(order == ["(a)", "(b)", "a", "b", "b", "a", "a", "b"])
+        #expect(pairs.map(\.0) == [3, 6, 7])
+        #expect(pairs.map(\.1) == [-4, -5, -8])
+        #expect(told == [1, 2, 3])
+    }
+
+    @Test("A run that fails ends the turns")
+    func turnsFail() {
+        var runs = 0
+        #expect(throws: StackFailure(.program, "no")) {
+            try Turns.run(
+                pairs: 5,
+                { (_) throws(StackFailure) in
+                    runs += 1
+                    if runs == 3 { throw StackFailure(.program, "no") }
+                    return 0
+                }, { (_) throws(StackFailure) in 0 }, tell: { _, _ in })
+        }
+        #expect(runs == 3)
+    }
+
+    @Test("The ratio is the median of the pairs' ratios, not the ratio of the medians")
+    func ratios() {
+        let pairs = [(10.0, 1.0), (1.0, 1.0), (6.0, 3.0)]
+        #expect(Statistics.medianRatio(pairs) { $0 } == 2)
+        #expect(Statistics.medianRatio([(1.0, 0.0)]) { $0 } > 1e6)
+        #expect(Statistics.medianRatio([(Double, Double)]()) { $0 } == 0)
     }
 }

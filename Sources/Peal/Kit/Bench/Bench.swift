@@ -1,36 +1,53 @@
 internal import EventLoop
 internal import Terminal
 
-/// One run of `peal bench` in a directory of its own.
+/// One run of `peal bench`: the parts one after the other, each in a directory of its own.
 struct Bench {
     let options: BenchOptions
+    let parts: [any BenchPart.Type]
 
-    init(_ options: BenchOptions) { self.options = options }
-
-    /// Measures everything that was asked for.
-    /// - Throws: what could not be started, or a run that went wrong.
-    func run() throws(StackFailure) -> BenchReport {
-        let load = Machine.load
-        return try Self.inDirectory(options) { (directory, simulator) throws(StackFailure) in
-            var report = BenchReport(machine: Machine.describe(), load: load)
-            let generator = try LoadGenerator(directory: directory, simulator: simulator, options: options)
-            if options.hasTransport {
-                let bench = TransportComparison(options: options, directory: directory, simulator: simulator)
-                report.transports = try bench.run(generator, say: say)
+    /// Measures every part. One that fails doesn't keep the others from being measured.
+    func run(_ conditions: BenchConditions) -> BenchReport {
+        var report = BenchReport(conditions: conditions)
+        for part in parts {
+            say("\(part.name): \(part.summary)")
+            do throws(StackFailure) {
+                let findings = try part.run(options, say: say)
+                report.parts.append(.init(name: part.name, findings: findings))
+            } catch {
+                say("\(part.name) was not measured: \(error)")
+                report.failures.append(.init(name: part.name, message: error.description))
             }
-            if options.hasPipeline {
-                let bench = try PipelineBench(options: options, directory: directory, simulator: simulator)
-                defer { bench.stop() }
-                report.pipelines = try bench.run(generator, say: say)
-            }
-            return report
         }
+        return report
+    }
+
+    /// Runs `body` with a directory of its own, which ends with it.
+    /// - Throws: what could not be made, or what `body` throws.
+    static func inDirectory<Result>(
+        _ options: BenchOptions, _ body: (String) throws(StackFailure) -> Result
+    ) throws(StackFailure) -> Result {
+        try watched(options) { (directory, _) throws(StackFailure) in try body(directory) }
     }
 
     /// Runs `body` with a directory and a simulator of its own; both end with it.
     /// - Throws: what could not be started, or what `body` throws.
     static func inDirectory<Result>(
         _ options: BenchOptions, _ body: (String, BenchSimulator) throws(StackFailure) -> Result
+    ) throws(StackFailure) -> Result {
+        try watched(options) { (directory, watcher) throws(StackFailure) in
+            let simulator = try BenchSimulator(directory: directory)
+            watcher.add(simulator.process.processID)
+            defer {
+                simulator.process.stop(deadlineMs: 2_000)
+                watcher.forget(simulator.process.processID)
+            }
+            return try body(directory, simulator)
+        }
+    }
+
+    private static func watched<Result>(
+        _ options: BenchOptions, _ body: (String, StackWatcher) throws(StackFailure) -> Result
     ) throws(StackFailure) -> Result {
         Signals.ignorePipe()
         let directory: String
@@ -48,13 +65,7 @@ struct Bench {
         }
         let watcher = try StackWatcher(directory: options.keepsDirectory ? "" : directory)
         defer { watcher.close() }
-        let simulator = try BenchSimulator(directory: directory)
-        watcher.add(simulator.process.processID)
-        defer {
-            simulator.process.stop(deadlineMs: 2_000)
-            watcher.forget(simulator.process.processID)
-        }
-        return try body(directory, simulator)
+        return try body(directory, watcher)
     }
 
     private func say(_ text: String) {

@@ -42,11 +42,14 @@ struct BenchJobs {
     /// Publishes the jobs of one run and waits until the broker has them all.
     /// - Parameters:
     ///   - kind: how the jobs name their devices.
+    ///   - count: how many.
     ///   - run: the run's number, so that no two runs have a token in common.
     ///   - brokers: the bootstrap servers.
     ///   - topics: the topics' names.
     /// - Throws: `.broker` when it refuses one.
-    func publish(_ kind: BenchJobKind, run: Int, brokers: String, topics: TopicNames) throws(StackFailure) {
+    func publish(
+        _ kind: BenchJobKind, count: Int, run: Int, brokers: String, topics: TopicNames
+    ) throws(StackFailure) {
         let producer: KafkaProducer
         do throws(KafkaFailure) {
             producer = try KafkaProducer(
@@ -60,7 +63,7 @@ struct BenchJobs {
         var writer = JobWriter(kind: kind, recipients: options.recipients, run: run)
         var reports: [DeliveryReport] = []
         var next = 0
-        while next < options.jobs {
+        while next < count {
             writer.write(next)
             switch unsafe producer.produce(
                 to: producer.topic(0), key: writer.key.bytes, value: writer.job.bytes, opaque: UInt64(next))

@@ -8,7 +8,10 @@ protocol BenchPart {
     static var summary: String { get }
 
     /// Measures, with processes and a directory of its own.
-    /// - Parameter say: Takes one line of progress at a time.
+    /// - Parameters:
+    ///   - options: how long, and with what.
+    ///   - say: takes one line of progress at a time.
+    /// - Returns: the figures, with the targets that they belong to.
     /// - Throws: what could not be started, or a run that went wrong.
     static func run(
         _ options: BenchOptions, say: (String) -> Void

@@ -2,9 +2,8 @@ internal import Core
 internal import EventLoop
 internal import Glibc
 internal import Kafka
-internal import Terminal
 
-/// `peal bench lanes`: how long urgent jobs take while a long backlog of bulk jobs is worked off.
+/// How long urgent jobs take while a long backlog of bulk jobs is worked off.
 ///
 /// The bulk jobs wait in Kafka before the worker starts. Urgent ones are published at an even pace from when
 /// a hundredth of the backlog is done until all of it is; each one's time runs from its record's timestamp to
@@ -17,6 +16,8 @@ final class LaneMeasurement {
         var p50Ms = 0
         var p99Ms = 0
         var highestMs = 0
+        /// All of them, in order.
+        var timesMs: [Int] = []
         /// Bulk notifications a second meanwhile.
         var bulkPerSecond = 0.0
     }
@@ -30,23 +31,8 @@ final class LaneMeasurement {
     private let stack: Stack
     private let producer: KafkaProducer
 
-    /// Measures and prints; the exit code.
-    static func run(_ options: BenchOptions, isJSON: Bool) -> Int32 {
-        do throws(StackFailure) {
-            let result = try Bench.inDirectory(options) { (directory, simulator) throws(StackFailure) in
-                let measurement = try LaneMeasurement(options, directory: directory, simulator: simulator)
-                defer { measurement.stop() }
-                return try measurement.measure()
-            }
-            Console.write(isJSON ? json(result) : text(result))
-            return 0
-        } catch {
-            Console.complain("peal bench: \(error)")
-            return 2
-        }
-    }
-
-    private init(_ options: BenchOptions, directory: String, simulator: BenchSimulator) throws(StackFailure) {
+    /// Starts broker, store and producer.
+    init(_ options: BenchOptions, directory: String, simulator: BenchSimulator) throws(StackFailure) {
         self.options = options
         self.simulator = simulator
         var parts = StackOptions()
@@ -73,13 +59,15 @@ final class LaneMeasurement {
         }
     }
 
-    private func stop() {
+    /// Ends broker, store and what is left.
+    func stop() {
         producer.close(deadlineMs: 2_000)
         stack.stop()
     }
 
-    private func measure() throws(StackFailure) -> Result {
-        if options.isVerbose { Console.complain("publishing \(options.jobs) bulk jobs") }
+    /// Publishes the backlog, and the urgent jobs while a worker works it off.
+    func measure(say: (String) -> Void) throws(StackFailure) -> Result {
+        say("lanes: publishing \(options.jobs) bulk jobs")
         for number in 0..<options.jobs { try publish(number, app: Self.bulkApp, topic: 0) }
         try flush()
         let events = UrgentEvents()
@@ -114,6 +102,7 @@ final class LaneMeasurement {
             try pause(deadlineMs, worker)
         }
         let times = events.afterMs.sorted()
+        result.timesMs = times
         result.p50Ms = times[times.count / 2]
         result.p99Ms = times[min(times.count - 1, times.count * 99 / 100)]
         result.highestMs = times[times.count - 1]
@@ -161,23 +150,6 @@ final class LaneMeasurement {
             throw StackFailure(.timedOut, "the run did not end; the worker's log ends:\n\(worker.logTail())")
         }
         usleep(10_000)
-    }
-
-    private static func text(_ result: Result) -> String {
-        """
-        Urgent jobs while a backlog of bulk jobs is worked off
-
-          bulk jobs queued   \(result.bulk), worked off at \(Human.rate(result.bulkPerSecond))
-          urgent jobs        \(result.urgent), ten a second
-          urgent latency     \(result.p50Ms) ms median, \(result.p99Ms) ms 99th percentile, \(result.highestMs) ms highest
-
-        """
-    }
-
-    private static func json(_ result: Result) -> String {
-        "{\"bulk\":\(result.bulk),\"bulk_per_s\":\(Int(result.bulkPerSecond)),\"urgent\":\(result.urgent),"
-            + "\"urgent_ms\":{\"p50\":\(result.p50Ms),\"p99\":\(result.p99Ms),"
-            + "\"highest\":\(result.highestMs)}}\n"
     }
 }
 

@@ -1,11 +1,12 @@
 internal import EventLoop
 internal import Glibc
+internal import Terminal
 
 /// What the figures were measured on.
 enum Machine {
-    /// Cores, processor and kernel: `2 cores, AMD EPYC, Linux 6.1.0`.
+    /// Cores, processor, memory and kernel: `2 cores, AMD EPYC, 15.6 GiB, Linux 6.1.0`.
     static func describe() -> String {
-        "\(Clock.processorCount) cores, \(processor), Linux \(kernel)"
+        "\(Clock.processorCount) cores, \(processor), \(memory), Linux \(kernel)"
     }
 
     /// Programs that wanted a core in the last minute, on average; 0 when the system doesn't say.
@@ -22,6 +23,14 @@ enum Machine {
             }
         }
         return "unknown processor"
+    }
+
+    private static var memory: String {
+        guard let text = try? Files.readText(path: "/proc/meminfo", maxBytes: 1 << 16),
+            let line = text.split(separator: "\n").first(where: { $0.hasPrefix("MemTotal:") }),
+            let kilobytes = line.split(separator: " ").dropFirst().first.flatMap({ UInt64($0) })
+        else { return "unknown memory" }
+        return Human.bytes(kilobytes << 10)
     }
 
     private static var kernel: String {

@@ -46,7 +46,7 @@ struct MeasuredRun {
     }
 }
 
-/// CPU time of processes that go on running.
+/// CPU time and memory of processes that go on running.
 enum ProcessTime {
     /// Microseconds that the process has used so far; 0 when it is gone.
     static func cpuUs(of process: Int32) -> Double {
@@ -59,6 +59,14 @@ enum ProcessTime {
             return 0
         }
         return (user + system) * tickUs
+    }
+
+    /// Resident memory of the process in bytes; 0 when it is gone.
+    static func residentBytes(of process: Int32) -> UInt64 {
+        guard let text = try? Files.readText(path: "/proc/\(process)/statm", maxBytes: 4096) else { return 0 }
+        // The second field of /proc/PID/statm is the resident pages (proc(5)).
+        let pages = text.split(separator: " ").dropFirst().first.flatMap { UInt64($0) } ?? 0
+        return pages * UInt64(max(1, sysconf(Int32(_SC_PAGESIZE))))
     }
 
     /// Microseconds that all cores together have worked since the machine started.

@@ -14,7 +14,11 @@ struct PipelineSample: Sendable {
     let simulatorUs: Double
     /// How much of the machine other programs took meanwhile, 0...1.
     let othersShare: Double
+    /// Resident memory after the last notification. The broker's is this process's.
     let workerBytes: UInt64
+    let redisBytes: UInt64
+    let brokerBytes: UInt64
+    let simulatorBytes: UInt64
     /// Of publishing a job: the producer and the broker's share of it, outside the measured time.
     let publishUs: Double
     let h2load: TransportSample
@@ -81,12 +85,13 @@ final class PipelineBench {
         stack.stop()
     }
 
-    /// Every kind of job, in turns with h2load.
+    /// Every kind of job, in turns with h2load, after a short run of each that doesn't count.
     func run(_ load: LoadGenerator, say: (String) -> Void) throws(StackFailure) -> [PipelineResult] {
         var samples: [[PipelineSample]] = BenchJobKind.allCases.map { _ in [] }
+        for kind in BenchJobKind.allCases { _ = try measure(kind, load, jobs: max(1_000, options.jobs / 5)) }
         for round in 0..<options.rounds {
             for (index, kind) in BenchJobKind.allCases.enumerated() {
-                let sample = try measure(kind, load)
+                let sample = try measure(kind, load, jobs: options.jobs)
                 samples[index].append(sample)
                 say(
                     "pipeline \(kind.rawValue) \(round + 1)/\(options.rounds):"
@@ -98,36 +103,41 @@ final class PipelineBench {
         return zip(BenchJobKind.allCases, samples).map { PipelineResult(kind: $0, samples: $1) }
     }
 
-    private func measure(_ kind: BenchJobKind, _ load: LoadGenerator) throws(StackFailure) -> PipelineSample {
+    private func measure(
+        _ kind: BenchJobKind, _ load: LoadGenerator, jobs count: Int
+    ) throws(StackFailure) -> PipelineSample {
         runs += 1
         let beforeNs = Clock.processCPUNs
         try jobs.publish(
-            kind, run: runs, brokers: stack.broker.bootstrapServers, topics: stack.topics)
-        let publishUs = Double(Clock.processCPUNs - beforeNs) / 1_000 / Double(options.jobs)
+            kind, count: count, run: runs, brokers: stack.broker.bootstrapServers, topics: stack.topics)
+        let publishUs = Double(Clock.processCPUNs - beforeNs) / 1_000 / Double(count)
         let shape = BenchOptions.Shape(connections: 1, streams: 100)
         let yardstick = try load.run(shape, requests: options.requests)
-        let target = (requests: try requests() + options.jobs, outcomes: try outcomes() + Int64(options.jobs))
+        let target = (requests: try requests() + count, outcomes: try outcomes() + Int64(count))
         let worker = try stack.startWorker()
         defer { worker.stop(deadlineMs: 15_000) }
-        let first = try start(worker, target.requests - options.jobs)
+        let first = try start(worker, after: target.requests - count, jobs: count)
         try waitForRequests(worker, first, target.requests)
         // Asking for the outcomes of all partitions takes the mock broker a second, which is not the
         // pipeline's.
         let arrivedMs = Clock.monotonicMs
         while try outcomes() < target.outcomes { try check(worker, first.atMs, "outcomes") }
         let last = mark(worker, target.requests)
-        try checkOutcomes(worker)
-        let count = Double(max(1, last.requests - first.requests))
+        try checkOutcomes(worker, count)
+        let sent = Double(max(1, last.requests - first.requests))
         let elapsedMs = Double(max(1, last.atMs - first.atMs))
         let othersUs = last.machineUs - first.machineUs - (last.togetherUs - first.togetherUs)
         return PipelineSample(
-            perSecond: count * 1_000 / Double(max(1, arrivedMs - first.atMs)),
-            workerUs: (last.workerUs - first.workerUs) / count,
-            redisUs: (last.redisUs - first.redisUs) / count,
-            brokerUs: (last.brokerUs - first.brokerUs) / count,
-            simulatorUs: (last.simulatorUs - first.simulatorUs) / count,
+            perSecond: sent * 1_000 / Double(max(1, arrivedMs - first.atMs)),
+            workerUs: (last.workerUs - first.workerUs) / sent,
+            redisUs: (last.redisUs - first.redisUs) / sent,
+            brokerUs: (last.brokerUs - first.brokerUs) / sent,
+            simulatorUs: (last.simulatorUs - first.simulatorUs) / sent,
             othersShare: min(1, max(0, othersUs / elapsedMs / 1_000 / Double(Clock.processorCount))),
-            workerBytes: worker.residentBytes ?? 0, publishUs: publishUs, h2load: yardstick)
+            workerBytes: worker.residentBytes ?? 0,
+            redisBytes: stack.redis.processID.map { ProcessTime.residentBytes(of: $0) } ?? 0,
+            brokerBytes: Clock.residentBytes,
+            simulatorBytes: simulator.process.residentBytes ?? 0, publishUs: publishUs, h2load: yardstick)
     }
 
     // MARK: - Waiting
@@ -158,11 +168,13 @@ final class PipelineBench {
 
     /// Waits for the first notifications: before them the worker joins its group, connects and asks for
     /// credentials, which are requests too.
-    private func start(_ worker: ChildProcess, _ before: Int) throws(StackFailure) -> Mark {
+    private func start(
+        _ worker: ChildProcess, after before: Int, jobs: Int
+    ) throws(StackFailure) -> Mark {
         let sinceMs = Clock.monotonicMs
         while true {
             let now = try requests()
-            if now >= before + options.jobs / 50 { return mark(worker, now) }
+            if now >= before + jobs / 50 { return mark(worker, now) }
             try check(worker, sinceMs, "the first request")
             usleep(5_000)
         }
@@ -193,7 +205,7 @@ final class PipelineBench {
     }
 
     /// Everything must have been accepted, or the figures are of something else.
-    private func checkOutcomes(_ worker: ChildProcess) throws(StackFailure) {
+    private func checkOutcomes(_ worker: ChildProcess, _ jobs: Int) throws(StackFailure) {
         let end = Clock.monotonicMs + 5_000
         var seen: Substring = "nothing"
         while Clock.monotonicMs < end {
@@ -202,11 +214,11 @@ final class PipelineBench {
             for line in metrics.split(separator: "\n") where line.hasPrefix(name) {
                 seen = line.dropFirst(name.count)
             }
-            if Int(seen) == options.jobs { return }
+            if Int(seen) == jobs { return }
             usleep(50_000)
         }
         throw StackFailure(
-            .program, "\(seen) of \(options.jobs) were accepted; the worker's log ends:\n\(worker.logTail())")
+            .program, "\(seen) of \(jobs) were accepted; the worker's log ends:\n\(worker.logTail())")
     }
 
     private func requests() throws(StackFailure) -> Int {

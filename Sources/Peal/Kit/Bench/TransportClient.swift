@@ -16,20 +16,25 @@ enum TransportClient {
         ("apns-topic", "com.example.shop"), ("apns-push-type", "alert"), ("apns-priority", "10"),
     ]
 
+    /// The HTTP/2 sessions that the client can run on, the one that services use first. With more than one,
+    /// `peal bench transport` compares the first two.
+    static let sessions = ["nghttp2"]
+
     /// The command line of one run.
     static func words(
-        port: UInt16, caFile: String, shape: BenchOptions.Shape, requests: Int, bodyBytes: Int
+        port: UInt16, caFile: String, shape: BenchOptions.Shape, requests: Int, bodyBytes: Int,
+        session: String
     ) -> [String] {
         let numbers = [Int(port), shape.connections, shape.streams, requests, bodyBytes].map { "\($0)" }
-        return ["\(StackOptions.ownDirectory)/peal", "bench", operand, caFile] + numbers
+        return ["\(StackOptions.ownDirectory)/peal", "bench", operand, caFile] + numbers + [session]
     }
 
     /// Sends the requests and prints how many a second they were, the connecting included.
     static func run(_ words: [String]) -> Int32 {
-        let numbers = words.dropFirst().compactMap { Int($0) }
-        guard let caFile = words.first, numbers.count == 5, let port = UInt16(exactly: numbers[0]) else {
-            return UsageFailure.exitCode
-        }
+        let numbers = words.dropFirst().prefix(5).compactMap { Int($0) }
+        guard let caFile = words.first, numbers.count == 5, let port = UInt16(exactly: numbers[0]),
+            words.count == 7, sessions.contains(words[6])
+        else { return UsageFailure.exitCode }
         var plan = TransportBench.Plan()
         plan.connections = max(1, numbers[1])
         plan.streams = max(1, numbers[2])

@@ -11,6 +11,15 @@ struct TransportResult: Sendable {
     let cpuRatio: Double
 }
 
+/// What two sessions of Peal's client came to, the first one's figures divided by the second one's.
+struct SessionResult: Sendable {
+    let names: (first: String, second: String)
+    let first: TransportSample
+    let second: TransportSample
+    let rateRatio: Double
+    let cpuRatio: Double
+}
+
 /// Runs h2load and Peal's transport in turns against one simulator.
 struct TransportComparison {
     let options: BenchOptions
@@ -24,46 +33,75 @@ struct TransportComparison {
         return results
     }
 
+    /// Two sessions of Peal's client in turns, with the first shape of the options.
+    func compareSessions(
+        _ first: String, _ second: String, say: (String) -> Void
+    ) throws(StackFailure) -> SessionResult {
+        let shape = options.shapes.first ?? .init(connections: 1, streams: 100)
+        let pairs = try Turns.run(
+            pairs: options.pairs,
+            { (isWarmUp) throws(StackFailure) in
+                try ours(shape, requests: options.requests / (isWarmUp ? 10 : 1), session: first)
+            },
+            { (isWarmUp) throws(StackFailure) in
+                try ours(shape, requests: options.requests / (isWarmUp ? 10 : 1), session: second)
+            },
+            tell: { number, pair in
+                say(
+                    "transport \(number)/\(options.pairs): \(first) \(Self.text(pair.0)),"
+                        + " \(second) \(Self.text(pair.1))")
+            })
+        return SessionResult(
+            names: (first, second), first: Self.median(pairs.map(\.0)), second: Self.median(pairs.map(\.1)),
+            rateRatio: Statistics.medianRatio(pairs) { $0.requestsPerSecond },
+            cpuRatio: Statistics.medianRatio(pairs) { $0.cpuUs })
+    }
+
     private func compare(
         _ shape: BenchOptions.Shape, _ load: LoadGenerator, _ say: (String) -> Void
     ) throws(StackFailure) -> TransportResult {
-        let warmUp = max(1_000, options.requests / 10)
-        _ = try load.run(shape, requests: warmUp)
-        _ = try ours(shape, requests: warmUp)
-        var theirs: [TransportSample] = []
-        var mine: [TransportSample] = []
-        for pair in 0..<options.pairs {
-            // Who goes first changes, so that a drift of the machine's speed favours neither.
-            if pair % 2 == 0 {
-                theirs.append(try load.run(shape, requests: options.requests))
-                mine.append(try ours(shape, requests: options.requests))
-            } else {
-                mine.append(try ours(shape, requests: options.requests))
-                theirs.append(try load.run(shape, requests: options.requests))
-            }
-            say(
-                "transport \(shape.connections) x \(shape.streams) \(pair + 1)/\(options.pairs):"
-                    + " h2load \(Self.text(theirs[pair])), peal \(Self.text(mine[pair]))")
-        }
-        let rates = zip(mine, theirs).map { $0.requestsPerSecond / max(1, $1.requestsPerSecond) }
-        let costs = zip(mine, theirs).map { $0.cpuUs / max(1e-9, $1.cpuUs) }
+        let requests = self.requests(shape)
+        let pairs = try Turns.run(
+            pairs: options.pairs,
+            { (isWarmUp) throws(StackFailure) in
+                try ours(shape, requests: isWarmUp ? max(1_000, requests / 10) : requests)
+            },
+            { (isWarmUp) throws(StackFailure) in
+                try load.run(shape, requests: isWarmUp ? max(1_000, requests / 10) : requests)
+            },
+            tell: { number, pair in
+                say(
+                    "transport \(shape.connections) x \(shape.streams) \(number)/\(options.pairs):"
+                        + " h2load \(Self.text(pair.1)), peal \(Self.text(pair.0))")
+            })
         return TransportResult(
-            shape: shape, peal: Self.median(mine), h2load: Self.median(theirs),
-            rateRatio: Statistics.median(rates), cpuRatio: Statistics.median(costs))
+            shape: shape, peal: Self.median(pairs.map(\.0)), h2load: Self.median(pairs.map(\.1)),
+            rateRatio: Statistics.medianRatio(pairs) { $0.requestsPerSecond },
+            cpuRatio: Statistics.medianRatio(pairs) { $0.cpuUs })
     }
 
-    private func ours(_ shape: BenchOptions.Shape, requests: Int) throws(StackFailure) -> TransportSample {
+    /// A few streams wait for each other's answers, so fewer requests take as long.
+    private func requests(_ shape: BenchOptions.Shape) -> Int {
+        let streams = shape.connections * shape.streams
+        return max(1_000, streams < 100 ? options.requests / 4 : options.requests)
+    }
+
+    /// One run of Peal's client.
+    /// - Throws: `.program` when it fails or not every request succeeded.
+    func ours(
+        _ shape: BenchOptions.Shape, requests: Int, session: String = TransportClient.sessions[0]
+    ) throws(StackFailure) -> TransportSample {
         let run = try MeasuredRun(
             TransportClient.words(
                 port: simulator.apnsPort, caFile: simulator.caFile, shape: shape, requests: requests,
-                bodyBytes: options.bodyBytes),
+                bodyBytes: options.bodyBytes, session: session),
             logPath: "\(directory)/transport.log", deadlineMs: options.runDeadlineMs)
         guard let value = try? JSONValue.parse(text: run.output), let rate = value["requests_per_s"]?.integer
         else { throw StackFailure(.program, "the transport run says: \(run.output)") }
         return TransportSample(requestsPerSecond: Double(rate), cpuUs: run.cpuUs / Double(requests))
     }
 
-    private static func median(_ samples: [TransportSample]) -> TransportSample {
+    static func median(_ samples: [TransportSample]) -> TransportSample {
         TransportSample(
             requestsPerSecond: Statistics.median(samples.map(\.requestsPerSecond)),
             cpuUs: Statistics.median(samples.map(\.cpuUs)))
@@ -71,16 +109,5 @@ struct TransportComparison {
 
     static func text(_ sample: TransportSample) -> String {
         "\(Human.rate(sample.requestsPerSecond)) \(Human.decimal(sample.cpuUs, places: 2)) us"
-    }
-}
-
-/// Sums over runs.
-enum Statistics {
-    /// The middle of the values, the mean of the two in the middle of an even number; 0 of none.
-    static func median(_ values: [Double]) -> Double {
-        let sorted = values.sorted()
-        guard !sorted.isEmpty else { return 0 }
-        let middle = sorted.count / 2
-        return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
     }
 }
