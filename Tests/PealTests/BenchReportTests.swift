@@ -30,7 +30,7 @@ struct BenchReportTests {
             shape: .init(connections: connections, streams: streams),
             peal: TransportSample(
                 requestsPerSecond: load.requestsPerSecond * rate, cpuUs: load.cpuUs * cpu),
-            h2load: load, rateRatio: rate, cpuRatio: cpu)
+            h2load: load, rateRatios: [rate], cpuRatios: [cpu])
     }
 
     private static func pipeline(_ kind: BenchJobKind, rate: Double, workerUs: Double) -> PipelineResult {
@@ -219,6 +219,42 @@ struct BenchReportTests {
         #expect(report.text(style: Self.plain).contains("lanes was not measured: the worker has ended"))
         let value = try JSONValue.parse(text: report.json)
         #expect(value["failed"]?["lanes"]?.string == "the worker has ended")
+    }
+
+    private enum Good: BenchPart {
+        static let name = "good"
+        static let summary = "measures one"
+
+        static func run(
+            _ options: BenchOptions, say: (String) -> Void
+        ) throws(StackFailure) -> BenchFindings {
+            var out = BenchFindings()
+            out.add("one", Double(options.pairs), places: 0, target: "one", .atLeast(1), unit: "x")
+            return out
+        }
+    }
+
+    private enum Bad: BenchPart {
+        static let name = "bad"
+        static let summary = "fails"
+
+        static func run(
+            _ options: BenchOptions, say: (String) -> Void
+        ) throws(StackFailure) -> BenchFindings {
+            throw StackFailure(.program, "there is no such program")
+        }
+    }
+
+    @Test("A part that fails doesn't keep the others from being measured")
+    func oneFails() {
+        var options = BenchOptions()
+        options.isVerbose = false
+        let bench = Bench(options: options, parts: [Bad.self, Good.self])
+        let report = bench.run(Self.conditions())
+        #expect(report.parts.map(\.name) == ["good"])
+        #expect(report.targets.map(\.isMet) == [true])
+        #expect(report.failures.map(\.name) == ["bad"])
+        #expect(report.failures.first?.message == "there is no such program")
     }
 
     // MARK: - Comparison

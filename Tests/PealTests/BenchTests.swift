@@ -135,8 +135,9 @@ struct BenchTests {
     @Test("The ratio is the median of the pairs' ratios, not the ratio of the medians")
     func ratios() {
         let pairs = [(10.0, 1.0), (1.0, 1.0), (6.0, 3.0)]
-        #expect(Statistics.medianRatio(pairs) { $0 } == 2)
-        #expect(Statistics.medianRatio([(1.0, 0.0)]) { $0 } > 1e6)
-        #expect(Statistics.medianRatio([(Double, Double)]()) { $0 } == 0)
+        #expect(Statistics.median(Statistics.ratios(pairs) { $0 }) == 2)
+        #expect(Statistics.ratios([(1.0, 0.0)]) { $0 }.allSatisfy { $0 > 1e6 })
+        #expect(Statistics.text(Statistics.ratios(pairs) { $0 }) == "2.00 (1.00 to 10.00)")
+        #expect(Statistics.text([1.5]) == "1.50")
     }
 }

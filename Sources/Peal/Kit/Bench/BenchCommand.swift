@@ -9,7 +9,7 @@ enum BenchCommand {
         operands: "[PART ...]",
         options: BenchOptions.known + [
             Option("json", help: "print one JSON object on standard output"),
-            Option("compare", .value("FILE"), help: "put the figures beside those of an earlier run"),
+            Option("compare", .value("FILE"), help: "put the text's figures beside an earlier run's"),
             Option("record", .value("FILE"), help: "the same, and then keep this run there, as JSON"),
             Option("plots", .value("DIR"), help: "draw the curves as SVG files"),
         ], details: details)

@@ -76,7 +76,7 @@ extension BenchOptions {
         requests = try arguments.integer("requests", in: 1_000...100_000_000) ?? requests
         pairs = try arguments.integer("pairs", in: 1...1_000) ?? pairs
         hasOwnJobs = arguments.string("jobs") != nil
-        jobs = try arguments.integer("jobs", in: 1_000...2_000_000) ?? jobs
+        jobs = try arguments.integer("jobs", in: 1_000...100_000_000) ?? jobs
         rounds = try arguments.integer("rounds", in: 1...1_000) ?? rounds
         hasOwnRecipients = arguments.string("recipients") != nil
         recipients = try arguments.integer("recipients", in: 1...1_000_000) ?? recipients

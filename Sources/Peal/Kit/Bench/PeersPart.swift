@@ -71,8 +71,8 @@ enum PeersPart: BenchPart {
                         cpuUs: Statistics.median(pairs.map(\.1.cpuUs)), connections: last?.connections ?? 0,
                         version: last?.version ?? ""),
                     peal: TransportComparison.median(pairs.map(\.0)),
-                    rateRatio: Statistics.medianRatio(pairs) { $0.requestsPerSecond },
-                    cpuRatio: Statistics.medianRatio(pairs) { $0.cpuUs }))
+                    rateRatio: Statistics.median(Statistics.ratios(pairs) { $0.requestsPerSecond }),
+                    cpuRatio: Statistics.median(Statistics.ratios(pairs) { $0.cpuUs })))
         }
     }
 

@@ -36,7 +36,10 @@ struct PipelineResult: Sendable {
     func median(_ value: (PipelineSample) -> Double) -> Double { Statistics.median(samples.map(value)) }
 
     /// Notifications a second for each of h2load's requests a second on the same simulator.
-    var rateRatio: Double { median { $0.perSecond / max(1, $0.h2load.requestsPerSecond) } }
+    var rateRatio: Double { Statistics.median(rateRatios) }
+
+    /// The same of each run.
+    var rateRatios: [Double] { samples.map { $0.perSecond / max(1, $0.h2load.requestsPerSecond) } }
 }
 
 /// Runs Kafka, Redis, a worker and the simulator together, with everything on this machine.

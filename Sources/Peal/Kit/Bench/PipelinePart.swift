@@ -51,7 +51,7 @@ enum PipelinePart: BenchPart {
             table.add([
                 "a \(row.kind.rawValue)", Human.rate(row.median { $0.perSecond }),
                 Human.rate(row.median { $0.h2load.requestsPerSecond }),
-                Human.decimal(row.rateRatio, places: 2),
+                Statistics.text(row.rateRatios),
                 Human.decimal(row.median { $0.othersShare * 100 }, places: 0) + " %",
             ])
         }
@@ -95,6 +95,8 @@ enum PipelinePart: BenchPart {
         var out = BenchJSON()
         out.add("jobs_to", text: row.kind.rawValue)
         out.add("rps_ratio", row.rateRatio, places: 3)
+        out.add("rps_ratio_lowest", row.rateRatios.min() ?? .nan, places: 3)
+        out.add("rps_ratio_highest", row.rateRatios.max() ?? .nan, places: 3)
         out.add("notifications_per_s", row.median { $0.perSecond }, places: 0)
         out.add("h2load_rps", row.median { $0.h2load.requestsPerSecond }, places: 0)
         out.add("worker_cpu_us", row.median { $0.workerUs }, places: 2)

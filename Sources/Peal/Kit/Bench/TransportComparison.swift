@@ -2,13 +2,17 @@ internal import Core
 internal import EventLoop
 internal import Terminal
 
-/// What one shape of connections and streams came to: medians of both sides and of the ratios of neighbours.
+/// What one shape of connections and streams came to: medians of both sides, and the ratios of neighbours.
 struct TransportResult: Sendable {
     let shape: BenchOptions.Shape
     let peal: TransportSample
     let h2load: TransportSample
-    let rateRatio: Double
-    let cpuRatio: Double
+    let rateRatios: [Double]
+    let cpuRatios: [Double]
+
+    /// The medians of the ratios.
+    var rateRatio: Double { Statistics.median(rateRatios) }
+    var cpuRatio: Double { Statistics.median(cpuRatios) }
 }
 
 /// What two sessions of Peal's client came to, the first one's figures divided by the second one's.
@@ -53,8 +57,8 @@ struct TransportComparison {
             })
         return SessionResult(
             names: (first, second), first: Self.median(pairs.map(\.0)), second: Self.median(pairs.map(\.1)),
-            rateRatio: Statistics.medianRatio(pairs) { $0.requestsPerSecond },
-            cpuRatio: Statistics.medianRatio(pairs) { $0.cpuUs })
+            rateRatio: Statistics.median(Statistics.ratios(pairs) { $0.requestsPerSecond }),
+            cpuRatio: Statistics.median(Statistics.ratios(pairs) { $0.cpuUs }))
     }
 
     private func compare(
@@ -76,8 +80,8 @@ struct TransportComparison {
             })
         return TransportResult(
             shape: shape, peal: Self.median(pairs.map(\.0)), h2load: Self.median(pairs.map(\.1)),
-            rateRatio: Statistics.medianRatio(pairs) { $0.requestsPerSecond },
-            cpuRatio: Statistics.medianRatio(pairs) { $0.cpuUs })
+            rateRatios: Statistics.ratios(pairs) { $0.requestsPerSecond },
+            cpuRatios: Statistics.ratios(pairs) { $0.cpuUs })
     }
 
     /// A few streams wait for each other's answers, so fewer requests take as long.

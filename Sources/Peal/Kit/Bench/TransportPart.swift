@@ -72,8 +72,8 @@ enum TransportPart: BenchPart {
             table.add([
                 "\(row.shape.connections)", "\(row.shape.streams)",
                 Human.rate(row.h2load.requestsPerSecond), Human.rate(row.peal.requestsPerSecond),
-                Human.decimal(row.rateRatio, places: 2), us(row.h2load.cpuUs), us(row.peal.cpuUs),
-                Human.decimal(row.cpuRatio, places: 2),
+                Statistics.text(row.rateRatios), us(row.h2load.cpuUs), us(row.peal.cpuUs),
+                Statistics.text(row.cpuRatios),
             ])
         }
         return table
@@ -87,6 +87,10 @@ enum TransportPart: BenchPart {
         out.add("streams", Double(row.shape.streams), places: 0)
         out.add("rps_ratio", row.rateRatio, places: 3)
         out.add("cpu_ratio", row.cpuRatio, places: 3)
+        for (name, ratios) in [("rps", row.rateRatios), ("cpu", row.cpuRatios)] {
+            out.add("\(name)_ratio_lowest", ratios.min() ?? .nan, places: 3)
+            out.add("\(name)_ratio_highest", ratios.max() ?? .nan, places: 3)
+        }
         out.add("rps", row.peal.requestsPerSecond, places: 0)
         out.add("cpu_us", row.peal.cpuUs, places: 3)
         out.add("h2load_rps", row.h2load.requestsPerSecond, places: 0)
