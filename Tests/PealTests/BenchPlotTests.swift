@@ -45,6 +45,16 @@ struct BenchPlotTests {
         #expect(text.components("class=\"curve c1\"") == 2)
     }
 
+    @Test("A long title is drawn smaller, and still readable")
+    func titles() {
+        let short = SVGPlot.render(Self.plot(title: "Latency", []))
+        let long = SVGPlot.render(Self.plot(title: String(repeating: "latency ", count: 12), []))
+        let endless = SVGPlot.render(Self.plot(title: String(repeating: "latency ", count: 900), []))
+        #expect(short.contains("font-size:17.0px"))
+        #expect(!long.contains("font-size:17.0px") && !long.contains("font-size:8.0px"))
+        #expect(endless.contains("font-size:8.0px"))
+    }
+
     @Test("Text is escaped, wherever it comes from")
     func escaping() {
         let evil = "</text><script>\"'&\u{0}\u{1B}\u{FFFE}"

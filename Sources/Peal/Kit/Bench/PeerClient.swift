@@ -22,6 +22,9 @@ final class PeerClient {
     /// What it said last.
     var logTail: String { String(((try? Files.readText(path: logPath)) ?? "").suffix(2_000)) }
 
+    /// Nothing is left in the user's cache, and a missing network is found out soon.
+    private static let pip = ["--quiet", "--no-cache-dir", "--retries", "1", "--timeout", "10"]
+
     /// Makes the environment and installs the packages from PyPI.
     /// - Throws: in one line, what is missing: Python, its venv module, or the package index.
     func install() throws(StackFailure) {
@@ -33,11 +36,11 @@ final class PeerClient {
             ["python3", "-m", "venv", "\(directory)/python"],
             "python3 can't make an environment; install what it needs (Debian: python3-venv)")
         try attempt(
-            [python, "-m", "pip", "install", "--quiet", "--retries", "1", "aioapns"],
+            [python, "-m", "pip", "install"] + Self.pip + ["aioapns"],
             "pip could not install aioapns; it needs the package index (PyPI)")
         loops = ["asyncio"]
         let hasFastLoop: Void? = try? attempt(
-            [python, "-m", "pip", "install", "--quiet", "--retries", "1", "uvloop"], "")
+            [python, "-m", "pip", "install"] + Self.pip + ["uvloop"], "")
         if hasFastLoop != nil { loops.append("uvloop") }
     }
 

@@ -8,8 +8,9 @@ struct SVGPlot {
     private static let right = 28.0
     private static let plotHeight = 300.0
     private static let legendRow = 22.0
-    /// What a letter of the legend takes, about: text can't be measured here.
+    /// What a letter of the legend takes, about, and one of the title: text can't be measured here.
     private static let letter = 7.2
+    private static let titleLetter = 9.8
     /// Colours that are told apart by people who can't tell red from green, on white and on black.
     private static let colours = [
         ("#0969da", "#58a6ff"), ("#bc4c00", "#ffa657"), ("#1a7f37", "#56d364"), ("#8250df", "#d2a8ff"),
@@ -43,9 +44,16 @@ struct SVGPlot {
         var out = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 \(size)\" role=\"img\">\n"
         out += "<title>\(title)</title>\n<style>\n\(Self.style)</style>\n"
         out += "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n"
-        out += "<text class=\"title\" x=\"\(number(Self.left))\" y=\"30\">\(title)</text>\n"
+        out += "<text class=\"title\" x=\"\(number(Self.left))\" y=\"30\""
+        out += " style=\"font-size:\(number(titleSize))px\">\(title)</text>\n"
         out += legend + grid + curves
         return out + "</svg>\n"
+    }
+
+    /// A title that would run over the edge is drawn smaller.
+    private var titleSize: Double {
+        let wide = Double(max(1, DisplayWidth.of(plot.title))) * Self.titleLetter
+        return max(8, 17 * min(1, plotWidth / wide))
     }
 
     private static var style: String {
@@ -59,7 +67,7 @@ struct SVGPlot {
             return out
         }
         return "text{font:13px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}\n"
-            + ".title{font-size:17px;font-weight:600}\n"
+            + ".title{font-weight:600}\n"
             + ".curve{fill:none;stroke-width:2;stroke-linejoin:round}\n"
             + ".again{stroke-dasharray:6 4}\n"
             + rules("#ffffff", "#1f2328", "#59636e", "#d1d9e0", isDark: false)
