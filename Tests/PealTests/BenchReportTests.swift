@@ -179,6 +179,14 @@ struct BenchReportTests {
         let plot = LanesPart.findings(lanes).plots.first
         #expect(plot?.series.first?.points.map(\.y) == [25, 50, 75, 100])
         #expect(plot?.series.first?.points.map(\.x) == [1, 1, 5, 900])
+        let peers = PeersPart.findings(
+            PeersPart.Result(
+                setting: .init(inFlight: 100, loop: "uvloop"),
+                peer: .init(
+                    requestsPerSecond: 4_000, cpuUs: 250, connections: 1, version: "4.0", python: "3.11"),
+                peal: Self.load, rateRatio: 25, cpuRatio: 0.016))
+        #expect(peers.members.map(\.key) == ["peer_rps_ratio", "peer_cpu_ratio", "peers"])
+        #expect(peers.sections.first?.table.render().contains("aioapns 4.0, Python 3.11, uvloop") == true)
         let skipped = PeersPart.skipped("python3 can't be run\nTraceback")
         #expect(skipped.members.first?.json == "\"python3 can't be run\"")
         #expect(skipped.sections.first?.table.render().contains("skipped: python3 can't be run") == true)
@@ -210,6 +218,10 @@ struct BenchReportTests {
         #expect(text.contains("Other programs"))
         #expect(text.contains("quick run"))
         #expect(!text.contains("Targets"))
+        #expect(!text.contains("debug"))
+        var debug = Self.conditions()
+        debug.isDebug = true
+        #expect(BenchReport(conditions: debug).text(style: Self.plain).contains("A debug build"))
     }
 
     @Test("A part that could not be measured is named with its reason")

@@ -62,10 +62,11 @@ struct BenchTests {
     @Test("The peer's line is understood, and anything less than all accepted is not")
     func readsPeer() {
         let line =
-            #"{"succeeded": 1000, "us": 500000, "cpu_us": 400000, "version": "4.0", "connections": 2}"#
+            #"{"succeeded": 1000, "us": 500000, "cpu_us": 400000, "version": "4.0", "python": "3.11", "connections": 2}"#
         #expect(
             PeerClient.sample("warning: x\n\(line)\n", requests: 1_000)
-                == PeersPart.Sample(requestsPerSecond: 2_000, cpuUs: 400, connections: 2, version: "4.0"))
+                == PeersPart.Sample(
+                    requestsPerSecond: 2_000, cpuUs: 400, connections: 2, version: "4.0", python: "3.11"))
         for (output, requests) in [(line, 1_001), ("", 1), ("{}", 0), ("{", 1), ("Traceback", 1)] {
             #expect(PeerClient.sample(output, requests: requests) == nil)
         }

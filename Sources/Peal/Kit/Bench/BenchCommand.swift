@@ -67,7 +67,12 @@ enum BenchCommand {
         if let recordPath { try BenchOutput.prepare(file: recordPath) }
         if let directory = arguments.string("plots") { try BenchOutput.prepare(directory: directory) }
 
-        let report = bench.run(BenchConditions.read(isQuick: bench.options.isQuick))
+        let conditions = BenchConditions.read(isQuick: bench.options.isQuick)
+        if conditions.isDebug, recordPath != nil {
+            throw StackFailure(
+                .program, "a debug build's figures are not worth a record; use 'make bench-record'")
+        }
+        let report = bench.run(conditions)
         let comparison = record.map { BenchComparison($0, report) }
         Console.write(
             arguments.flag("json")

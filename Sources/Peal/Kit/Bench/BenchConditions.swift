@@ -24,6 +24,8 @@ struct BenchConditions: Sendable {
     var load = 0.0
     /// Fewer runs and requests than usual.
     var isQuick = false
+    /// The programs were built without optimisation.
+    var isDebug = false
 
     /// This machine and what is installed on it. Runs `git`, `h2load` and `redis-server` for their versions.
     static func read(isQuick: Bool) -> BenchConditions {
@@ -32,6 +34,9 @@ struct BenchConditions: Sendable {
         found.load = Machine.load
         found.system = distribution((try? Files.readText(path: "/etc/os-release", maxBytes: 1 << 16)) ?? "")
         found.isQuick = isQuick
+        #if DEBUG
+        found.isDebug = true
+        #endif
         var outputs: [String] = []
         if let directory = try? Files.makeTemporaryDirectory(prefix: "peal-bench") {
             defer { Files.removeTree(directory) }
@@ -88,6 +93,10 @@ struct BenchConditions: Sendable {
         if load > 0.5 {
             text += style(.yellow, "Other programs were running, which shows in every rate.") + "\n"
         }
+        if isDebug {
+            text +=
+                style(.red, "A debug build: these figures say nothing about Peal. Use 'make bench'.") + "\n"
+        }
         if isQuick {
             text += style(.yellow, "A quick run: fewer requests and turns than the targets are meant for.")
             text += "\n"
@@ -104,6 +113,7 @@ struct BenchConditions: Sendable {
         for one in versions { list.add(one.name, text: one.version) }
         out.add("versions", json: list.finished)
         out.add("load_average", load, places: 2)
+        out.add("debug", json: isDebug ? "true" : "false")
         out.add("quick", json: isQuick ? "true" : "false")
     }
 }

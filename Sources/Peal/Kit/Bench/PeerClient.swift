@@ -77,6 +77,7 @@ final class PeerClient {
         else { return nil }
         return PeersPart.Sample(
             requestsPerSecond: Double(requests) * 1e6 / Double(us), cpuUs: Double(cpuUs) / Double(requests),
-            connections: Int(clamping: connections), version: value["version"]?.string ?? "")
+            connections: Int(clamping: connections), version: value["version"]?.string ?? "",
+            python: value["python"]?.string ?? "")
     }
 }

@@ -9,6 +9,7 @@ enum PeerScript {
         import asyncio
         import json
         import logging
+        import platform
         import ssl
         import sys
         import time
@@ -60,6 +61,7 @@ enum PeerScript {
             print(json.dumps({
                 "succeeded": succeeded, "us": round(seconds * 1e6),
                 "cpu_us": round((time.process_time() - cpu) * 1e6), "version": version("aioapns"),
+                "python": platform.python_version(),
                 "connections": len(client.pool.connections)}))
             client.pool.close()
 

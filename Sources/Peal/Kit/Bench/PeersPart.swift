@@ -24,6 +24,8 @@ enum PeersPart: BenchPart {
         let cpuUs: Double
         let connections: Int
         let version: String
+        /// The version of Python.
+        let python: String
     }
 
     /// What the peer and Peal came to.
@@ -46,7 +48,7 @@ enum PeersPart: BenchPart {
             let requests = options.isQuick ? 5_000 : 20_000
             let shape = BenchOptions.Shape(connections: 1, streams: 1_000)
             let bench = TransportComparison(options: options, directory: directory, simulator: simulator)
-            var versions: [Sample] = []
+            var samples: [Sample] = []
             let pairs = try Turns.run(
                 pairs: options.pairs,
                 { (isWarmUp) throws(StackFailure) in
@@ -54,7 +56,7 @@ enum PeersPart: BenchPart {
                 },
                 { (isWarmUp) throws(StackFailure) in
                     let sample = try peer.run(setting, requests: requests / (isWarmUp ? 10 : 1))
-                    versions.append(sample)
+                    samples.append(sample)
                     return TransportSample(requestsPerSecond: sample.requestsPerSecond, cpuUs: sample.cpuUs)
                 },
                 tell: { number, pair in
@@ -62,14 +64,14 @@ enum PeersPart: BenchPart {
                         "peers \(number)/\(options.pairs): aioapns \(TransportComparison.text(pair.1)),"
                             + " peal \(TransportComparison.text(pair.0))")
                 })
-            let last = versions.last
+            let last = samples.last
             return findings(
                 Result(
                     setting: setting,
                     peer: Sample(
                         requestsPerSecond: Statistics.median(pairs.map(\.1.requestsPerSecond)),
                         cpuUs: Statistics.median(pairs.map(\.1.cpuUs)), connections: last?.connections ?? 0,
-                        version: last?.version ?? ""),
+                        version: last?.version ?? "", python: last?.python ?? ""),
                     peal: TransportComparison.median(pairs.map(\.0)),
                     rateRatio: Statistics.median(Statistics.ratios(pairs) { $0.requestsPerSecond }),
                     cpuRatio: Statistics.median(Statistics.ratios(pairs) { $0.cpuUs })))
@@ -121,6 +123,7 @@ enum PeersPart: BenchPart {
         var row = BenchJSON()
         row.add("name", text: "aioapns")
         row.add("version", text: result.peer.version)
+        row.add("python", text: result.peer.python)
         row.add("loop", text: result.setting.loop)
         row.add("in_flight", Double(result.setting.inFlight), places: 0)
         row.add("connections", Double(result.peer.connections), places: 0)
@@ -134,7 +137,8 @@ enum PeersPart: BenchPart {
             .init("requests", .right), .init("CPU a request", .right),
         ])
         table.add([
-            "aioapns \(result.peer.version), \(result.setting.loop)", "\(result.peer.connections)",
+            "aioapns \(result.peer.version), Python \(result.peer.python), \(result.setting.loop)",
+            "\(result.peer.connections)",
             "\(result.setting.inFlight)", Human.rate(result.peer.requestsPerSecond),
             Human.decimal(result.peer.cpuUs, places: 1) + " us",
         ])
