@@ -31,12 +31,18 @@ struct Bench {
     }
 
     /// Runs `body` with a directory and a simulator of its own; both end with it.
+    /// - Parameters:
+    ///   - arguments: further words of the simulator's command line.
+    ///   - recordMax: requests that the simulator keeps.
     /// - Throws: what could not be started, or what `body` throws.
     static func inDirectory<Result>(
-        _ options: BenchOptions, _ body: (String, BenchSimulator) throws(StackFailure) -> Result
+        _ options: BenchOptions, arguments: [String] = [], recordMax: Int = 0,
+        _ body: (String, BenchSimulator) throws(StackFailure) -> Result
     ) throws(StackFailure) -> Result {
         try watched(options) { (directory, watcher) throws(StackFailure) in
-            let simulator = try BenchSimulator(directory: directory)
+            let simulator = try BenchSimulator(
+                directory: directory, arguments: arguments, recordMax: recordMax,
+                programDirectory: options.programDirectory)
             watcher.add(simulator.process.processID)
             defer {
                 simulator.process.stop(deadlineMs: 2_000)

@@ -105,6 +105,8 @@ struct BenchJobs {
 struct JobWriter: ~Copyable {
     var job = ByteBuffer(capacity: 1024)
     var key = ByteBuffer(capacity: 128)
+    /// The id of the job that was written last.
+    private(set) var id = ULID(timestampMs: 0, randomHigh: 0, randomLow: 0)
     private let kind: BenchJobKind
     private let recipients: Int
     private let firstToken: UInt64
@@ -121,7 +123,8 @@ struct JobWriter: ~Copyable {
         job.clear()
         key.clear()
         job.append("{\"id\":\"")
-        ids.next(nowMs: nowMs).append(to: &job)
+        id = ids.next(nowMs: nowMs)
+        id.append(to: &job)
         job.append("\",\"app\":\"shop\",\"to\":{")
         key.append("shop/")
         switch kind {

@@ -29,6 +29,8 @@ struct BenchOptions: Sendable {
     var runDeadlineMs: UInt64 = 300_000
     /// Fewer requests, jobs and runs: for a look, not for a figure.
     var isQuick = false
+    /// Where the programs are; nil for the directory of this process's own executable.
+    var programDirectory: String?
     var isVerbose = true
     var keepsDirectory = false
     /// Whether the numbers of jobs and recipients are what was asked for, or may be what suits a part.

@@ -28,15 +28,22 @@ final class BenchSimulator {
     }
 
     /// Starts it and waits for its addresses.
-    /// - Throws: `.simulator` when it doesn't say them within ten seconds.
-    init(directory: String) throws(StackFailure) {
+    /// - Parameters:
+    ///   - directory: where its credentials and its log go.
+    ///   - arguments: further words of its command line.
+    ///   - recordMax: requests that it keeps.
+    /// - Throws: `.simulator` when it doesn't say its addresses within ten seconds.
+    init(
+        directory: String, arguments: [String] = [], recordMax: Int = 0, programDirectory: String? = nil
+    ) throws(StackFailure) {
         credentialDirectory = "\(directory)/credentials"
         let ports = ["apns", "sandbox", "fcm", "admin"].flatMap { ["--\($0)-port", "0"] }
         process = try ChildProcess(
-            name: "simulator", program: "\(StackOptions.ownDirectory)/peal-simulator",
+            name: "simulator", program: "\(programDirectory ?? StackOptions.ownDirectory)/peal-simulator",
             arguments: ports + [
-                "--certificate-dir", credentialDirectory, "--accept-all", "--record-max", "0", "--json",
-            ], logPath: "\(directory)/simulator.log")
+                "--certificate-dir", credentialDirectory, "--accept-all", "--record-max", "\(recordMax)",
+                "--json",
+            ] + arguments, logPath: "\(directory)/simulator.log")
         let addresses = try Self.addresses(of: process)
         apnsPort = try Self.port("apns", addresses)
         sandboxPort = try Self.port("apns_sandbox", addresses)
@@ -45,6 +52,8 @@ final class BenchSimulator {
         var options = HTTPClientOptions()
         options.connectTimeoutMs = 1_000
         options.totalTimeoutMs = 10_000
+        // A page of the record is some megabytes.
+        options.responseBytesMax = 32 << 20
         options.proxy = ""
         client = HTTPClient(options)
     }
@@ -77,5 +86,38 @@ final class BenchSimulator {
             let count = stats["requests"]?.integer
         else { return nil }
         return Int(clamping: count)
+    }
+
+    /// Replaces the fault script; an empty one ends all faults.
+    /// - Throws: `.simulator` when it doesn't take it.
+    func setFaults(_ script: String) throws(StackFailure) {
+        try order(HTTPClientRequest(method: "POST", url: "\(adminURL)/faults", body: Array(script.utf8)))
+    }
+
+    /// Forgets the requests seen so far.
+    /// - Throws: `.simulator` when it doesn't answer.
+    func clearRecord() throws(StackFailure) {
+        try order(HTTPClientRequest(method: "DELETE", url: "\(adminURL)/record"))
+    }
+
+    /// A page of its record as JSON, one request a line.
+    /// - Throws: `.simulator` when it doesn't answer.
+    func record(from: Int, limit: Int) throws(StackFailure) -> [UInt8] {
+        try order(HTTPClientRequest(url: "\(adminURL)/record?from=\(from)&limit=\(limit)"))
+    }
+
+    @discardableResult
+    private func order(_ request: HTTPClientRequest) throws(StackFailure) -> [UInt8] {
+        let answer: HTTPClientResponse
+        do throws(HTTPClientFailure) {
+            answer = try client.send(request)
+        } catch {
+            throw StackFailure(.simulator, "the simulator does not answer: \(error)")
+        }
+        guard answer.status == 200 else {
+            throw StackFailure(
+                .simulator, "the simulator refused an order: \(String(decoding: answer.body, as: UTF8.self))")
+        }
+        return answer.body
     }
 }

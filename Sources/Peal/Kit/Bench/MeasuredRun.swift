@@ -69,6 +69,19 @@ enum ProcessTime {
         return pages * UInt64(max(1, sysconf(Int32(_SC_PAGESIZE))))
     }
 
+    /// The most memory in bytes that the process ever had resident; 0 when it is gone.
+    static func peakResidentBytes(of process: Int32) -> UInt64 {
+        guard let text = try? Files.readText(path: "/proc/\(process)/status", maxBytes: 1 << 16) else {
+            return 0
+        }
+        // `VmHWM:     12345 kB` (proc(5)).
+        for line in text.split(separator: "\n") where line.hasPrefix("VmHWM:") {
+            return line.split(whereSeparator: { !$0.isNumber }).first.flatMap { UInt64($0) }.map { $0 * 1024 }
+                ?? 0
+        }
+        return 0
+    }
+
     /// Microseconds that all cores together have worked since the machine started.
     static var machineUs: Double {
         guard let text = try? Files.readText(path: "/proc/stat", maxBytes: 1 << 20),
