@@ -3,7 +3,8 @@ enum BenchParts {
     static var all: [any BenchPart.Type] {
         [
             TransportPart.self, PipelinePart.self, RetryPart.self, ProducerPart.self, BroadcastPart.self,
-            LanesPart.self, PeersPart.self,
+            LanesPart.self, LatencyPart.self, MemoryPart.self, ScalePart.self, WorkersPart.self,
+            SlowPart.self, StartPart.self, PeersPart.self,
         ]
     }
 
