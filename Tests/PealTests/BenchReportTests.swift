@@ -286,6 +286,24 @@ struct BenchReportTests {
         #expect(text.contains("transport_rps_ratio     0.600  1.200   2.00"))
     }
 
+    @Test("Numbers within an object are compared, too, and nothing else is")
+    func nestedComparison() throws {
+        var findings = BenchFindings()
+        findings.members = [
+            .init(key: "start", json: #"{"own_ms":300,"join_ms":40,"name":"x","deep":{"a":1}}"#),
+            .init(key: "list", json: "[1,2]"), .init(key: "odd", json: "not JSON"),
+            .init(key: "was_object", json: "4"),
+        ]
+        var report = BenchReport(conditions: Self.conditions())
+        report.parts = [.init(name: "start", findings: findings)]
+        let old = """
+            {"machine":"2 cores, some processor","load_average":0,"start":{"own_ms":200,"name":"y","deep":{"a":2}},
+             "list":[1,2],"odd":1,"was_object":{"a":4}}
+            """
+        let comparison = BenchComparison(try BenchRecord(text: old, path: "old.json"), report)
+        #expect(comparison.rows == [.init(key: "start.own_ms", before: 200, now: 300)])
+    }
+
     @Test("What speaks against comparing is told")
     func comparisonNotes() throws {
         let old = #"{"machine":"other","load_average":2.5,"quick":true}"#

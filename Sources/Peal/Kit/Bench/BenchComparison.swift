@@ -17,12 +17,14 @@ struct BenchComparison: Sendable {
     /// What speaks against comparing the two, and which the earlier one was.
     let notes: [String]
 
-    /// Compares every member that is a number in both.
+    /// Compares every member that is a number in both, and the numbers within those that are objects.
     init(_ record: BenchRecord, _ report: BenchReport) {
         var rows: [Row] = []
         for member in report.parts.flatMap(\.findings.members) {
-            guard let before = record.number(member.key), let now = Double(member.json) else { continue }
-            rows.append(Row(key: member.key, before: before, now: now))
+            guard let before = record.value[member.key],
+                let now = try? JSONValue.parse(text: member.json)
+            else { continue }
+            rows += Self.rows(member.key, before, now)
         }
         self.rows = rows
         var notes: [String] = []
@@ -33,10 +35,23 @@ struct BenchComparison: Sendable {
         if wasQuick != report.conditions.isQuick {
             notes.append(wasQuick ? "that one was a quick run" : "that one was not a quick run")
         }
-        if let load = record.number("load_average"), load > 0.5 {
+        if let load = record.value["load_average"].flatMap({ BenchRecord.number($0) }), load > 0.5 {
             notes.append("with a load of \(Human.decimal(load, places: 2)) before it")
         }
         self.notes = notes
+    }
+
+    /// The row of two numbers, or one for each number that two objects have under the same name.
+    private static func rows(_ key: String, _ before: JSONValue, _ now: JSONValue) -> [Row] {
+        if let before = BenchRecord.number(before), let now = BenchRecord.number(now) {
+            return [Row(key: key, before: before, now: now)]
+        }
+        return (now.members ?? []).compactMap { member in
+            guard let old = before[member.name].flatMap({ BenchRecord.number($0) }),
+                let new = BenchRecord.number(member.value)
+            else { return nil }
+            return Row(key: "\(key).\(member.name)", before: old, now: new)
+        }
     }
 
     /// The comparison as a section of the report.

@@ -31,9 +31,9 @@ struct BenchRecord {
         }
     }
 
-    /// The number that the record has under the name; nil when it has none.
-    func number(_ key: String) -> Double? {
-        guard case .number(let text) = value[key] else { return nil }
+    /// The value as a number; nil when it is something else.
+    static func number(_ value: JSONValue) -> Double? {
+        guard case .number(let text) = value else { return nil }
         return Double(text)
     }
 }
