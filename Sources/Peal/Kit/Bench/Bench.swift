@@ -32,8 +32,11 @@ struct Bench {
 
     /// Runs `body` with a directory and a simulator of its own; both end with it.
     /// - Parameters:
+    ///   - options: whether the directory stays, and where the programs are.
     ///   - arguments: further words of the simulator's command line.
     ///   - recordMax: requests that the simulator keeps.
+    ///   - body: gets the directory's path and the simulator.
+    /// - Returns: what `body` does.
     /// - Throws: what could not be started, or what `body` throws.
     static func inDirectory<Result>(
         _ options: BenchOptions, arguments: [String] = [], recordMax: Int = 0,

@@ -32,6 +32,7 @@ final class BenchSimulator {
     ///   - directory: where its credentials and its log go.
     ///   - arguments: further words of its command line.
     ///   - recordMax: requests that it keeps.
+    ///   - programDirectory: where it is; nil for the directory of this process's own executable.
     /// - Throws: `.simulator` when it doesn't say its addresses within ten seconds.
     init(
         directory: String, arguments: [String] = [], recordMax: Int = 0, programDirectory: String? = nil

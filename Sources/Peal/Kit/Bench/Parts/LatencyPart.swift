@@ -17,7 +17,7 @@ enum LatencyPart: BenchPart {
     struct Plan: Sendable {
         var recipients = 10_000
         /// Twice the workers, as for a deployment. The embedded broker gives no more than one batch of a
-        /// partition for a fetch, so with many partitions and small batches it is the broker that is measured.
+        /// partition for a fetch: with many partitions and small batches it would be the one measured.
         var partitions = 2
         /// Jobs kept waiting while the maximum is found.
         var backlog = 20_000

@@ -22,7 +22,7 @@ enum MemoryPart: BenchPart {
         var inFlight = 20_000
         var recipients = 100_000
         var partitions = 64
-        var answerMs = 400
+        var answerMs = 600
     }
 
     /// The worker at one number of finished jobs.

@@ -198,11 +198,8 @@ final class PartBench {
         }
     }
 
-    /// Keeps `backlog` jobs waiting for as long as `goesOn` says, and notes the requests.
-    /// - Parameters:
-    ///   - backlog: jobs that wait or are under way.
-    ///   - stride: what lies between the numbers of one job and the next.
-    ///   - goesOn: hears of every look at the requests.
+    /// Keeps `backlog` jobs waiting or under way for as long as `goesOn` says, and notes the requests.
+    /// `goesOn` hears of every look at them.
     func run(
         _ workers: [ChildProcess], backlog: Int, stride: Int = 1,
         while goesOn: (RateTrace.Mark) throws(StackFailure) -> Bool

@@ -87,8 +87,8 @@ enum ScalePart: BenchPart {
             setup.kind = .recipient
             setup.recipients = recipients
             setup.partitions = plan.partitions
-            // Jobs of one recipient go one after the other. With no more in flight than the small registry has
-            // recipients, that holds up neither side, and both send in batches of one size.
+            // Jobs of one recipient go one after the other. With no more in flight than the small registry
+            // has recipients, that holds up neither side, and both send in batches of one size.
             setup.settings["worker"] = ["in_flight: \(max(64, plan.fewRecipients))"]
             return try PartBench(
                 options, setup, directory: try folder(name, of: directory, simulator), simulator: simulator)
@@ -165,9 +165,8 @@ enum ScalePart: BenchPart {
 
     // MARK: - Runs
 
-    /// Runs a worker at each of the two in turns.
-    /// - Parameter prepare: publishes what has to wait before a run, and tells how many jobs must go on waiting
-    ///   meanwhile.
+    /// Runs a worker at each of the two in turns. `prepare` publishes what has to wait before a run, and
+    /// tells how many jobs must go on waiting meanwhile.
     private static func alternate(
         _ plan: Plan, _ small: PartBench, _ large: PartBench, _ what: String, _ say: (String) -> Void,
         prepare: (PartBench) throws(StackFailure) -> Int

@@ -83,8 +83,7 @@ enum SlowPart: BenchPart {
         // A token that is refused is what costs a sender its streams most often.
         let share = Human.decimal(plan.rejectedShare, places: 4)
         try bench.simulator.setFaults(
-            "{\"rules\":[{\"provider\":\"apns\",\"share\":\(share),\"answer\":{\"reason\":\"BadDeviceToken\"}}]}"
-        )
+            #"{"rules":[{"provider":"apns","share":\#(share),"answer":{"reason":"BadDeviceToken"}}]}"#)
         let rejectedMs = Clock.monotonicMs
         trace.append(
             try bench.run(workers, backlog: plan.backlog) { $0.atMs < rejectedMs + plan.rejectedMs })
