@@ -169,7 +169,7 @@ struct BenchPartsTests {
         #expect(WorkersPart.findings([], .init()).targets.map(\.isMet) == [false])
     }
 
-    @Test("Scale compares neighbours and is met within a tenth")
+    @Test("Scale compares neighbours and is met up to a tenth more")
     func scale() {
         let same = ScalePart.Comparison(small: [10, 8, 12], large: [10.5, 8.4, 12.6])
         #expect(abs(same.ratio - 1.05) < 1e-9)
@@ -178,6 +178,8 @@ struct BenchPartsTests {
         #expect(found.targets.map(\.key) == ["scale_recipients", "scale_backlog"])
         #expect(found.targets.map(\.isMet) == [true, false])
         #expect(ScalePart.findings(.init(), .init(), .init()).targets.map(\.isMet) == [false, false])
+        let cheaper = ScalePart.Comparison(small: [10], large: [7])
+        #expect(ScalePart.findings(cheaper, cheaper, .init()).targets.map(\.isMet) == [true, true])
         // No number is no success.
         let broken = ScalePart.Comparison(small: [.nan], large: [.nan])
         #expect(ScalePart.findings(broken, same, .init()).targets.map(\.isMet) == [false, true])

@@ -7,7 +7,8 @@ internal import Terminal
 /// `peal bench scale`: whether a notification costs a worker more CPU when there are more recipients in the
 /// registry, or more jobs in Kafka.
 ///
-/// Each question has two benches of its own, one small and one large, whose workers take turns.
+/// Each question has two benches of its own, one small and one large, whose workers take turns. A large one
+/// may well cost less: a worker that never runs out of jobs does more of them at a time.
 enum ScalePart: BenchPart {
     static let name = "scale"
     static let summary = "a worker's CPU with few and with millions of recipients, and of waiting jobs"
@@ -204,7 +205,10 @@ enum ScalePart: BenchPart {
         let end = before + plan.window * 21 / 20
         var first: (count: Int, us: Double)?
         var last: (count: Int, us: Double)?
-        _ = try bench.run(workers, backlog: backlog) { mark in
+        _ = try bench.run(workers, backlog: 0) { (mark) throws(StackFailure) in
+            // A burst at a time: jobs that trickle in make small batches in the log, which cost a consumer
+            // more each, and the long backlog was published in large ones.
+            if bench.published - mark.count <= backlog / 10 { try bench.topUp(to: backlog, done: mark.count) }
             let us = workers.map { ProcessTime.cpuUs(of: $0.processID) }.reduce(0, +)
             if first == nil, mark.count >= warm { first = (mark.count, us) }
             last = (mark.count, us)
@@ -241,7 +245,8 @@ enum ScalePart: BenchPart {
             found.targets.append(
                 BenchTarget(
                     key: key, title: "worker's CPU a notification, \(many) \(what) against \(few)",
-                    bound: "within 10 %", measured: PartFindings.change(ratio), isMet: abs(ratio - 1) <= 0.1))
+                    bound: "at most 10 % more", measured: PartFindings.change(ratio),
+                    isMet: ratio > 0 && ratio <= 1.1))
             let (small, large) = (Statistics.median(comparison.small), Statistics.median(comparison.large))
             table.add([what, few, many, us(small), us(large), PartFindings.change(ratio)])
             found.members.append(
