@@ -34,14 +34,18 @@ package enum NativeBroadcastRoutes {
                         let status = try BroadcastDirectory(session: session)
                             .status(app: call.app, id: id, nowMs: call.nowMs)
                     else {
-                        throw Problem.notFound(
-                            "No broadcast of this id is known; a new one is known once its expansion has "
-                                + "begun, an old one for 30 days.")
+                        throw unknown
                     }
                     return .answer(.json(200, answer(id, status).text))
                 }),
             control("pause", .pause), control("resume", nil), control("cancel", .cancel),
         ]
+    }
+
+    private static var unknown: Problem {
+        .notFound(
+            "No broadcast of this id is known; a new one is known once its expansion has begun, an old one "
+                + "for 30 days.")
     }
 
     private static func broadcast(_ call: GatewayCall) throws(Problem) -> String {
@@ -91,18 +95,9 @@ package enum NativeBroadcastRoutes {
         return answer
     }
 
-    /// Whether the broadcast is cancelled, or is going to be once it is known.
-    private static func isCancelled(
-        _ known: BroadcastStatus?, _ subjects: [ControlEntry.Subject], _ store: ControlStore, _ nowMs: Int64
-    ) throws(RedisFailure) -> Bool {
-        if known?.state == .cancelled { return true }
-        return try store.read().entries.contains {
-            $0.action == .cancel && $0.isInForce(nowMs: nowMs) && subjects.contains($0.subject)
-        }
-    }
-
-    /// Pauses, cancels or resumes (nil). What is not known yet is meant by its own id, as a job and as the
-    /// campaign that it becomes, so that an order that follows a broadcast at once isn't lost.
+    /// Pauses, cancels or resumes (nil). What is listed for later and not known yet is meant by its own id,
+    /// as a job and as the campaign that it becomes. An id that nobody knows is refused, or made-up ids would
+    /// fill the table of orders, which all apps share.
     private static func order(
         _ action: ControlEntry.Action?, _ call: GatewayCall, _ session: RedisSession
     ) throws -> HTTPResponse {
@@ -114,7 +109,17 @@ package enum NativeBroadcastRoutes {
             .campaign(app: call.app, name: known.map(\.campaign) ?? id)
         ]
         if known == nil || action == nil { subjects.append(.job(app: call.app, id: id)) }
-        if action != .cancel, try isCancelled(known, subjects, store, call.nowMs) {
+        let earlier = try store.read().entries.filter {
+            $0.isInForce(nowMs: call.nowMs) && subjects.contains($0.subject)
+        }
+        // One that was paused while it was listed waits without being listed once its time has come.
+        if known == nil, earlier.isEmpty,
+            try ScheduledStore(session: session, app: call.app).dueMs(of: id) == nil
+        {
+            throw unknown
+        }
+        let isCancelled = known?.state == .cancelled || earlier.contains { $0.action == .cancel }
+        if action != .cancel, isCancelled {
             throw Problem.conflict("The broadcast is cancelled, and that is for good; send a new one.")
         }
         for subject in subjects {
