@@ -31,7 +31,7 @@ final class BroadcastFixture {
     private let producer: KafkaProducer
     private var services: [ExpandService] = []
 
-    init(redisSettings: [String] = []) throws {
+    init(persistence: RedisServer.Persistence = .none) throws {
         let names = TopicNames()
         var topics = TopicNames.lanes.map { (name: names.jobs(lane: $0), partitions: Self.partitions) }
         topics += ["1s", "10s"].map { (name: names.retry(tier: $0), partitions: 2) }
@@ -39,7 +39,7 @@ final class BroadcastFixture {
             (name: $0, partitions: Self.partitions)
         }
         broker = try EmbeddedBroker(topics: topics)
-        redis = try RedisServer(settings: redisSettings)
+        redis = try RedisServer(persistence: persistence)
         session = try redis.session(
             scripts: RegistryScripts.all + ControlStore.scripts + BroadcastCommands.scripts)
         var configuration = KafkaConfiguration.producer(brokers: broker.bootstrapServers)
@@ -98,10 +98,10 @@ final class BroadcastFixture {
         return service
     }
 
-    /// Lets recipients `user-0`, `user-1`, ... follow the topic.
-    func follow(_ topic: String, app: String = "shop", count: Int) throws {
+    /// Lets recipients `user-0`, `user-1`, ... follow the topic, or those from `first` on.
+    func follow(_ topic: String, app: String = "shop", from first: Int = 0, count: Int) throws {
         var commands: [[String]] = []
-        for number in 0..<count {
+        for number in first..<first + count {
             let name = "user-\(number)"
             commands.append([
                 "HSET",

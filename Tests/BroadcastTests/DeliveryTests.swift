@@ -1,12 +1,8 @@
-import Configuration
 import Core
-import EventLoop
 import Foundation
 import Kafka
-import Logging
 import Redis
 import Registry
-import SimulatorKit
 import Testing
 import WorkerKit
 
@@ -55,55 +51,16 @@ import WorkerKit
         #expect(process.terminationStatus == status)
     }
 
-    private static func token(_ number: Int) -> String {
-        let tail = String(number, radix: 16)
-        return String(repeating: "0", count: 64 - tail.count) + tail
-    }
-
-    private func startWorker(
-        _ fixture: BroadcastFixture, _ simulator: Simulator, _ folder: String
-    ) throws -> WorkerService {
-        let credentials = simulator.credentials
-        try Files.write(path: folder + "/ca.pem", text: credentials.caPEM)
-        try Files.write(path: folder + "/key.p8", text: credentials.apnsKeyPEM, mode: 0o600)
-        let text =
-            fixture.configuration + """
-                providers:
-                  apns:
-                    production: {host: localhost, port: \(simulator.endpoints.apns ?? 0), ca_file: ca.pem}
-                apps:
-                  shop:
-                    apns: {key_file: key.p8, key_id: \(credentials.keyID), team_id: \(credentials.teamID), topic: com.example.shop}
-
-                """
-        try Files.write(path: folder + "/peal.yaml", text: text)
-        let settings = try Configuration.load(path: folder + "/peal.yaml", environment: [:])
-        return try WorkerService.start(settings, log: .silent)
-    }
-
     private static let job = #"{"app":"shop","to":{"topic":"news"},"id":"sale","body":"Hi","unread":1}"#
 
     @Test func everyFollowerIsSentOnePushAlthoughTheStageIsKilledAgainAndAgain() throws {
-        let fixture = try BroadcastFixture()
-        defer { fixture.stop() }
-        let folder = try Files.makeTemporaryDirectory(prefix: "peal-broadcast-test")
-        defer { Files.removeTree(folder) }
-        var doubles = SimulatorSettings()
-        doubles.adminPort = nil
-        let simulator = try Simulator.start(doubles)
-        defer { simulator.stop() }
+        let rig = try DeliveryRig()
+        defer { rig.stop() }
+        let (fixture, folder) = (rig.fixture, rig.folder)
         let count = 4_000
         try fixture.follow("news", count: count)
-        let devices = DeviceDirectory(session: fixture.session, app: "shop")
-        for number in 0..<count {
-            _ = try devices.register(
-                recipient: "user-\(number)", device: "phone",
-                DeviceRecord(
-                    platform: .ios, token: Self.token(number), registeredAtMs: Clock.wallMs,
-                    isSandbox: false))
-        }
-        let worker = try startWorker(fixture, simulator, folder)
-        defer { worker.stop() }
+        try rig.register(count: count)
+        let worker = try rig.startWorker()
         var process = try launch(folder + "/peal.yaml")
         try fixture.publish(fixture.names.jobs(lane: "normal"), Self.job)
         var kills = 0
@@ -139,13 +96,12 @@ import WorkerKit
                     topic: "peal.jobs.bulk", partitions: BroadcastFixture.partitions, timeoutMs: 30_000
                 ).reduce(0) { $0 + ($1 ?? 0) } == Int64(records.count)
             })
-        var seen: [String: Int] = [:]
-        simulator.record.forEach { seen[$0.token, default: 0] += 1 }
+        let seen = rig.pushes
         #expect(seen.count == count)
         #expect(seen.values.allSatisfy { $0 == 1 })
         #expect(worker.outcomes["accepted"] == UInt64(count))
         #expect(worker.outcomes.values.reduce(0, +) == UInt64(count))
         // Copies aren't counted either.
-        #expect(try devices.unread(of: "user-8") == 1)
+        #expect(try rig.directory().unread(of: "user-8") == 1)
     }
 }

@@ -111,7 +111,8 @@ import Testing
         let store = ControlStore(session: fixture.session)
         let campaign = ControlEntry.Subject.campaign(app: "shop", name: "c2")
         let before = service.snapshot.recipients
-        _ = try store.set(ControlEntry(campaign, .pause))
+        let pause = try store.set(ControlEntry(campaign, .pause))
+        #expect(fixture.wait { service.snapshot.controlVersion >= pause })
         try fixture.publish(fixture.names.broadcasts, Self.job("c2", topic: "other"))
         #expect(fixture.wait { service.snapshot.partsPaused == 64 })
         #expect(try fixture.status("c2")?.state == .paused)
@@ -129,7 +130,8 @@ import Testing
         #expect(try fixture.status("c2")?.recipients == Int64(count))
 
         let third = ControlEntry.Subject.campaign(app: "shop", name: "sale")
-        _ = try store.set(ControlEntry(third, .pause))
+        let hold = try store.set(ControlEntry(third, .pause))
+        #expect(fixture.wait { service.snapshot.controlVersion >= hold })
         try fixture.publish(fixture.names.broadcasts, Self.job("c4", ",\"campaign\":\"sale\""))
         #expect(fixture.wait { service.snapshot.partsPaused == 64 })
         _ = try store.set(ControlEntry(third, .cancel))

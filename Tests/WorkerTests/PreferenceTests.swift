@@ -5,25 +5,12 @@ import Foundation
 import Redis
 import Registry
 import SimulatorKit
+import TestSupport
 import Testing
 
 @testable import WorkerKit
 
 @Suite(.serialized) struct PreferenceTests {
-    /// Writes a time zone whose clocks show 7:00 after so many milliseconds, and gives when that is.
-    @discardableResult
-    private func writeZone(_ folder: String, _ name: String, sevenAfterMs wait: Int64) throws -> Int64 {
-        let second = (Clock.wallMs + wait) / 1000
-        let offset = Int32((7 * 3600 - second % 86_400 + 86_400) % 86_400)
-        // Two blocks with one type and no change, and an empty rule (RFC 9636).
-        var block = Array("TZif2".utf8) + [UInt8](repeating: 0, count: 15)
-        for count in [0, 0, 0, 0, 1, 4] as [UInt8] { block += [0, 0, 0, count] }
-        block += (0..<4).map { UInt8(truncatingIfNeeded: offset >> (24 - $0 * 8)) } + [0, 0]
-        block += Array("ABC\0".utf8)
-        try Files.write(path: "\(folder)/\(name)", bytes: block + block + Array("\n\n".utf8))
-        return second * 1000
-    }
-
     private func job(_ id: String, _ rest: String = "", to recipient: String = "anna") -> String {
         #"{"id":"\#(id)","app":"shop","to":{"recipient":"\#(recipient)"},"title":"x","unread":1,"#
             + #""data":{"peal_job":"\#(id)"}\#(rest)}"#
@@ -80,8 +67,8 @@ import Testing
         // The worker is at work before the night is short.
         try rig.publish(job("warm", to: "ben"), key: "shop/ben", lane: "urgent")
         #expect(rig.wait { rig.accepted == 2 })
-        try writeZone(zones, "Late", sevenAfterMs: 1_800_000)
-        let seven = try writeZone(zones, "Early", sevenAfterMs: 4000)
+        try TimeZoneFile.write(zones, "Late", sevenAfterMs: 1_800_000)
+        let seven = try TimeZoneFile.write(zones, "Early", sevenAfterMs: 4000)
         try rig.publish(job("night", to: "ben"), key: "shop/ben")
         try rig.publish(job("once-1", #","kind":"once""#), key: "shop/anna")
         try rig.publish(job("once-2", #","kind":"once""#), key: "shop/anna")

@@ -226,6 +226,7 @@ final class ExpandRunner {
         snapshot.isRedisReady = redis?.isReady ?? false
         snapshot.redisFailure = redis?.lastFailure?.message ?? ""
         snapshot.isControlKnown = controlState != nil
+        snapshot.controlVersion = controlState?.version ?? -1
         snapshot.tickMs = Clock.monotonicMs
         var unread: Int64 = 0
         for topic in partitions.indices {

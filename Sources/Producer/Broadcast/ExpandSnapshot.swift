@@ -37,6 +37,8 @@ package struct ExpandSnapshot: Sendable, Equatable {
     package var redisFailure = ""
     /// Whether it is known what an operator holds back: nothing is expanded before.
     package var isControlKnown = false
+    /// The version of `peal:control` that is obeyed; -1 when none is known.
+    package var controlVersion: Int64 = -1
     /// When the thread last went round, in monotonic ms.
     package var tickMs: UInt64 = 0
 
@@ -88,7 +90,8 @@ extension ExpandSnapshot {
         out.append(text: "{\"recipients\":\(recipients),\"planned\":\(planned),\"parts_done\":\(partsDone)")
         out.append(text: ",\"parts\":\(parts),\"parts_paused\":\(partsPaused),\"loaded\":\(loaded)")
         out.append(text: ",\"in_flight\":\(inFlight),\"unread\":\(unread),\"partitions\":\(partitions)")
-        out.append(text: ",\"dead\":\(dead),\"redis_ready\":\(isRedisReady)}\n")
+        out.append(text: ",\"dead\":\(dead),\"control_version\":\(controlVersion)")
+        out.append(text: ",\"redis_ready\":\(isRedisReady)}\n")
         return out.array
     }
 }
