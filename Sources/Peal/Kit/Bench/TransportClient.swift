@@ -18,7 +18,7 @@ enum TransportClient {
 
     /// The HTTP/2 sessions that the client can run on, the one that services use first. With more than one,
     /// `peal bench transport` compares the first two.
-    static let sessions = ["nghttp2"]
+    static let sessions = HTTP2SessionKind.allCases.map(\.rawValue)
 
     /// The command line of one run.
     static func words(
