@@ -100,4 +100,26 @@ import Testing
         #expect(records.count <= Self.count + 1_024)
         #expect(try fixture.committed(fixture.names.broadcastParts) == 64)
     }
+
+    /// A read that Redis refuses is not one that found nobody.
+    @Test func aPageThatRedisRefusesToReadIsReadAgain() throws {
+        let fixture = try BroadcastFixture()
+        defer { fixture.stop() }
+        try fixture.follow("news", count: 200)
+        let key = RegistryKeys.subscribers(
+            app: "shop", topic: "news", shard: SubscriberIndex.shard(of: "user-7"))
+        _ = try fixture.session.command("RENAME", key, key + ":aside")
+        _ = try fixture.session.command("SET", key, "not a hash")
+        let service = try fixture.start()
+        try fixture.publish(fixture.names.broadcasts, Self.job)
+        #expect(fixture.wait { service.snapshot.redisFailures >= 2 })
+        #expect(try fixture.status("sale")?.state != .done)
+        _ = try fixture.session.command("DEL", key)
+        _ = try fixture.session.command("RENAME", key + ":aside", key)
+        #expect(try fixture.wait(for: .done, of: "sale"))
+        #expect(try fixture.status("sale")?.recipients == 200)
+        service.stop()
+        let records = try fixture.read(fixture.names.jobs(lane: "bulk"), atLeast: 200)
+        #expect(records.count == 200 && Set(records.map(\.key)).count == 200)
+    }
 }

@@ -140,6 +140,8 @@ final class DifferentialScript {
     let oracle: SessionDriver
     var server = ServerFrames()
     var templates: [CompiledTemplate] = []
+    // nghttp2 borrows a template's bytes until a request's HEADERS are serialised, as the pool knows.
+    private var replaced: [CompiledTemplate] = []
     var sent: [UInt64: SentRequest] = [:]
     var tag: UInt64 = 0
     private var memory: [UnsafeMutableRawBufferPointer] = []
@@ -184,6 +186,7 @@ final class DifferentialScript {
             case 4: giveUp()
             case 5 where random.next(4) == 0:
                 let place = random.next(3)
+                replaced.append(templates[place])
                 templates[place] = try template(place, step)
             default: speak()
             }

@@ -33,7 +33,7 @@ package struct AttemptHistory: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
     @inlinable package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Nothing was tried yet. An empty literal means the same, but costs a generic call of the standard library.
+    /// Nothing was tried yet. An empty literal means the same, but costs a generic call of the library.
     @inlinable package static var none: AttemptHistory { AttemptHistory(rawValue: 0) }
     /// The credential was renewed (or the right connection chosen) because of this delivery.
     package static let refreshed = AttemptHistory(rawValue: 1 << 0)
