@@ -1,4 +1,5 @@
 import EventLoop
+import Glibc
 import HTTPClient
 import HTTPServer
 import Testing
@@ -107,6 +108,72 @@ import Testing
         // Answering after the end does nothing; so does stopping again.
         for exchange in kept.withLock({ $0 }) { exchange.respond(.text(200, "late")) }
         server.stop()
+    }
+
+    /// A client that keeps its connection would be served for as long as the stop may last, and one that
+    /// connects anew would wait as long for nothing.
+    @Test func whileItStopsAnswersEndTheirConnectionsAndNobodyCanConnect() throws {
+        let kept = Locked<[HTTPExchange]>([])
+        let server = try HTTPServer.start(HTTPServerOptions()) { (exchange: HTTPExchange) in
+            if exchange.request.path == "/later" {
+                kept.withLock { $0.append(exchange) }
+            } else {
+                exchange.respond(.text(200, "now"))
+            }
+        }
+        let waiting = try Socket.connect(host: "127.0.0.1", port: server.port)
+        let faithful = try Socket.connect(host: "127.0.0.1", port: server.port)
+        defer { [waiting, faithful].forEach(Socket.close) }
+        write("GET /later HTTP/1.1\r\nHost: x\r\n\r\n", to: waiting)
+        write("GET /first HTTP/1.1\r\nHost: x\r\n\r\n", to: faithful)
+        let first = readUntil(faithful) { $0.hasSuffix("now\n") }
+        #expect(first.hasPrefix("HTTP/1.1 200") && !first.lowercased().contains("connection: close"))
+        let end = Clock.monotonicMs + 60_000
+        while kept.withLock({ $0.isEmpty }), Clock.monotonicMs < end {}
+        let stopper = WorkerThread.start(name: "stopper") { server.stop(deadlineMs: 60_000) }
+        var isRefused = false
+        while !isRefused, Clock.monotonicMs < end {
+            isRefused = isConnectionRefused(server.port)
+            usleep(1_000)
+        }
+        #expect(isRefused)
+        write("GET /second HTTP/1.1\r\nHost: x\r\n\r\n", to: faithful)
+        let second = readUntil(faithful) { _ in false }
+        #expect(second.hasPrefix("HTTP/1.1 200") && second.lowercased().contains("connection: close"))
+        for exchange in kept.withLock({ $0 }) { exchange.respond(.text(202, "later")) }
+        let last = readUntil(waiting) { _ in false }
+        #expect(last.hasPrefix("HTTP/1.1 202") && last.lowercased().contains("connection: close"))
+        stopper.join()
+    }
+
+    private func write(_ text: String, to descriptor: Int32) {
+        let bytes = Array(text.utf8)
+        var sent = 0
+        let end = Clock.monotonicMs + 60_000
+        while sent < bytes.count, Clock.monotonicMs < end {
+            let wrote = bytes[sent...].withUnsafeBytes { Socket.send(descriptor, $0) }
+            if wrote > 0 { sent += wrote }
+        }
+    }
+
+    /// What comes until the condition holds, the peer closes, or a minute has passed; the last is marked.
+    private func readUntil(_ descriptor: Int32, _ isEnough: (String) -> Bool) -> String {
+        var answer: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let end = Clock.monotonicMs + 60_000
+        while Clock.monotonicMs < end {
+            let got = buffer.withUnsafeMutableBytes { Socket.recv(descriptor, into: $0) }
+            if got > 0 { answer += buffer[..<got] }
+            let text = String(decoding: answer, as: UTF8.self)
+            if isEnough(text) || got == 0 { return text }
+        }
+        return "no end: " + String(decoding: answer, as: UTF8.self)
+    }
+
+    private func isConnectionRefused(_ port: UInt16) -> Bool {
+        guard let descriptor = try? Socket.connect(host: "127.0.0.1", port: port) else { return true }
+        defer { Socket.close(descriptor) }
+        return Socket.connectResult(descriptor) == ECONNREFUSED
     }
 
     @Test func aBodyPastTheLimitIsRefusedAnnouncedOrNot() throws {

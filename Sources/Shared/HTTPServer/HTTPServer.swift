@@ -101,13 +101,17 @@ import Glibc
 
     deinit { stop(deadlineMs: 0) }
 
-    /// Stops accepting, lets running requests finish until the deadline, then closes every connection.
+    /// Refuses new connections, lets running requests finish until the deadline, then closes all connections.
     ///
-    /// Requests still without an answer at the deadline are answered 503. Calling it twice does nothing.
-    /// Not to be called from a handler.
+    /// An answer that is sent meanwhile ends its connection, so that its peer goes to another server.
+    /// Requests still without an answer at the deadline are answered 503. Calling it twice does nothing. Not
+    /// to be called from a handler.
     package func stop(deadlineMs: UInt64 = 2_000) {
         guard core.takeRunning() else { return }
         let listener = unsafe MHD_quiesce_daemon(daemon)
+        // Who connects from now on would wait in the kernel's queue until the end. The descriptor has to stay
+        // open as long as the daemon's threads may use it.
+        if listener >= 0 { _ = shutdown(listener, Int32(SHUT_RDWR)) }
         let end = Clock.monotonicMs + deadlineMs
         while core.openCount > 0, Clock.monotonicMs < end { usleep(2_000) }
         core.refuseOpen()

@@ -5,8 +5,8 @@ import Synchronization
 
 /// What libmicrohttpd's callbacks reach: the handler and the requests under way.
 ///
-/// - Threading: callbacks run on the server's threads, those of one connection one after the other; `open`,
-///   `isRunning` and `isRefusing` are guarded by `lock`.
+/// - Threading: callbacks run on the server's threads, those of one connection one after the other; `open`
+///   and `isRefusing` are guarded by `lock`.
 @safe final class HTTPServerCore: @unchecked Sendable {
     private let options: HTTPServerOptions
     private let handler: @Sendable (HTTPExchange) -> Void
@@ -14,8 +14,8 @@ import Synchronization
     let connections: HTTPConnections
     private let lock = Lock()
     private var open: [ObjectIdentifier: HTTPExchangeState] = [:]
-    private var isRunning = true
     private var isRefusing = false
+    private let isStopping = Atomic(false)
     /// Bytes of all bodies that are in memory.
     private let bodyBytes = Atomic(0)
 
@@ -26,11 +26,15 @@ import Synchronization
     }
 
     /// Whether the caller is the one that stops the server.
-    func takeRunning() -> Bool {
-        lock.withLock {
-            defer { isRunning = false }
-            return isRunning
-        }
+    func takeRunning() -> Bool { !isStopping.exchange(true, ordering: .acquiringAndReleasing) }
+
+    /// The answer as it is sent: while the server stops it is the connection's last one. A peer that keeps
+    /// its connection would otherwise send request after request until it is cut off in the middle of one.
+    func departing(_ response: HTTPResponse) -> HTTPResponse {
+        guard isStopping.load(ordering: .relaxed),
+            !response.headers.contains(where: { $0.name == "connection" })
+        else { return response }
+        return closing(response)
     }
 
     /// The requests under way.
@@ -102,6 +106,7 @@ import Synchronization
         return lengths > 1 ? badLength : nil
     }
 
+    // What follows on the connection of such a request can't be told from a body.
     private var badLength: HTTPResponse {
         closing(
             options.refusal(400, "The length of the body isn't clear; send one Content-Length, or chunks."))
@@ -121,7 +126,7 @@ import Synchronization
         closing(options.refusal(400, "A header's name has a blank in it."))
     }
 
-    /// What follows on this connection can't be told from a body.
+    /// Makes an answer its connection's last.
     private func closing(_ response: HTTPResponse) -> HTTPResponse {
         var response = response
         response.headers.append(("connection", "close"))
@@ -262,7 +267,7 @@ func httpAccess(
         guard let refusal = unsafe core.refusal(ofHead: state, version: String(cString: version)) else {
             return yes
         }
-        return unsafe queue(refusal, on: connection)
+        return unsafe queue(core.departing(refusal), on: connection)
     }
     let state = unsafe Unmanaged<HTTPExchangeState>.fromOpaque(known).takeUnretainedValue()
     if unsafe uploadSize.pointee > 0 {
@@ -273,7 +278,7 @@ func httpAccess(
     let response = unsafe core.respond(
         state, connection: connection, method: String(cString: method), path: WireText(url))
     guard let response else { return yes }
-    return unsafe queue(response, on: connection)
+    return unsafe queue(core.departing(response), on: connection)
 }
 
 /// Thread: the server's. The request is over, answered or not.

@@ -36,6 +36,8 @@ package struct RedisFailure: Error, Equatable {
         case cluster
         /// BUSY: a script runs for too long.
         case busy
+        /// A lock that the caller needs was not let go in time; nothing was changed. Redis itself is well.
+        case contended
         /// MISCONF, NOREPLICAS: persistence fails or replicas are missing, and writes are refused.
         case misconfigured
         /// WRONGTYPE.
@@ -67,7 +69,7 @@ extension RedisFailure.Code {
             .loading,
             .readOnly, .masterDown, .outOfMemory, .busy, .misconfigured, .cluster, .authentication:
             true
-        case .malformed, .closed, .notPermitted, .noScript, .wrongType, .refused: false
+        case .malformed, .closed, .notPermitted, .noScript, .contended, .wrongType, .refused: false
         }
     }
 

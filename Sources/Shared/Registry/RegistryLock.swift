@@ -26,13 +26,13 @@ package struct RegistryLock {
     }
 
     /// Takes the lock, and waits for whoever has it.
-    /// - Throws: `.busy` when it is not to be had, else what Redis says.
+    /// - Throws: `.contended` when it is not to be had, else what Redis says.
     package func take() throws(RedisFailure) {
         let giveUp = Clock.monotonicMs + Self.patienceMs
         var pauseUs: UInt32 = 500
         while try session.command("SET", key, fence, "NX", "PX", "\(Self.lifeMs)") == .null {
             guard Clock.monotonicMs < giveUp else {
-                throw RedisFailure(.busy, "another change of the same thing does not end")
+                throw RedisFailure(.contended, "another change of the same thing does not end")
             }
             // Not in step with the others that wait.
             usleep(pauseUs / 2 + UInt32(RandomSource.bytes(1)[0]) * pauseUs / 256)

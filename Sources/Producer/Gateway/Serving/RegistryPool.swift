@@ -116,7 +116,11 @@ final class RegistryPool: Sendable {
     }
 
     private static func refusal(_ failure: RedisFailure) -> Problem {
-        .unavailable(
+        if failure.code == .contended {
+            return .unavailable(
+                "Another change of the same thing does not end; nothing was done. Try again later.")
+        }
+        return .unavailable(
             failure.code.isOutcomeUnknown
                 ? "Redis has not answered in time; what was asked for may have been done."
                 : "Redis can't do this now; nothing was published. Try again later.")
