@@ -8,7 +8,7 @@ package enum PealCommand {
         "peal", summary: "The operator's tool of the Peal notification pipeline.",
         subcommands: [
             UpCommand.command, DemoCommand.command, BenchCommand.command, ChaosCommand.command,
-            ControlCommand.command,
+            ControlCommand.command, SizeCommand.command,
         ],
         details: """
             Everything that 'up' and 'demo' start runs on loopback and ends with them: an embedded Kafka
@@ -28,7 +28,8 @@ package enum PealCommand {
             case "bench": return try BenchCommand.run(arguments)
             case "chaos": return try ChaosCommand.run(arguments)
             case "control": return try ControlCommand.run(arguments)
-            default: throw UsageFailure("name a command: up, demo, bench, chaos or control; see --help")
+            case "size": return try SizeCommand.run(arguments)
+            default: throw UsageFailure("name a command: up, demo, bench, chaos, control or size; see --help")
             }
         } catch {
             Console.failUsage(error, of: command)
