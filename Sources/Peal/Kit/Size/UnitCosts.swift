@@ -26,7 +26,8 @@ enum UnitCosts {
     static let gatewayPerSecond = 24_500.0
     /// Due records a second of a retry process (`peal bench retry`).
     static let retryPerSecond = 121_000.0
-    /// Bytes of an outcome event with its key and headers, and what Kafka keeps beside a record's bytes.
+    /// Bytes of an outcome event with its key, and what Kafka keeps beside a record's bytes: estimates from
+    /// their members, the only figures here that were not measured.
     static let outcomeBytes = 260.0
     static let recordOverheadBytes = 70.0
     /// Messages a second of a Firebase project whose quota was not raised: 600,000 a minute.
