@@ -109,6 +109,21 @@ import Testing
         #expect(text.contains("50,000 notifications a second") && text.contains("First to give way"))
     }
 
+    @Test func theLargestPlanCanBeTold() throws {
+        let request = try Self.request([
+            "--rate", "100000000", "--devices", "100000000000", "--job-bytes", "1000000", "--load", "1",
+            "--retention", "8760", "--replication", "10", "--round-trip", "60000", "--cores", "1",
+            "--broadcast", "100000000000", "--gateway", "100", "--retries", "100",
+        ])
+        let report = SizeReport(plan: SizePlan(request))
+        #expect(report.text(style: TextStyle(isEnabled: false)).contains("over 16 EiB"))
+        #expect(try JSONValue.parse(text: report.json)["kafka_disk_bytes"] == .null)
+        var week = SizeRequest(rate: 1_000_000)
+        week.retentionHours = 168
+        let json = try JSONValue.parse(text: SizeReport(plan: SizePlan(week)).json)
+        #expect((json["kafka_disk_bytes"]?.integer ?? 0) > 1_000_000_000_000_000)
+    }
+
     @Test func theSignsNameMetricsThatWorkersHave() throws {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("Sources/Worker/Kit")

@@ -9,7 +9,7 @@ struct SizeReport {
     var rows: [(what: String, count: String, why: String)] {
         let request = plan.request
         func cores(_ value: Double) -> String { Human.decimal(value, places: 2) + " cores busy" }
-        let pod = "\(request.coresPerPod) cores, \(Human.bytes(UInt64(plan.workerBytes))) each"
+        let pod = "\(request.coresPerPod) cores, \(Self.bytes(plan.workerBytes)) each"
         var rows = [
             ("worker pods", "\(plan.workerPods)", "\(cores(plan.workerCores)); \(pod)"),
             (
@@ -19,14 +19,14 @@ struct SizeReport {
             ("partitions of each jobs topic", "\(plan.partitions)", "four for each worker pod"),
             (
                 "Redis shards", "\(plan.redisShards)",
-                "\(cores(plan.redisCores)); \(Human.bytes(UInt64(plan.redisBytes))) of data"
+                "\(cores(plan.redisCores)); \(Self.bytes(plan.redisBytes)) of data"
             ),
             (
-                "Kafka writes", Human.bytes(UInt64(plan.kafkaInPerSecond)) + "/s",
+                "Kafka writes", Self.bytes(plan.kafkaInPerSecond) + "/s",
                 "jobs, outcomes and retries, before replication"
             ),
             (
-                "Kafka's disks", Human.bytes(UInt64(plan.kafkaDiskBytes)),
+                "Kafka's disks", Self.bytes(plan.kafkaDiskBytes),
                 "\(request.retentionHours) h, \(request.replication) copies, not compressed"
             ),
             ("retry pods", "\(plan.retryPods)", "two, so that one may be lost"),
@@ -43,6 +43,16 @@ struct SizeReport {
                 ))
         }
         return rows
+    }
+
+    /// A size in words; there are larger ones than 64 bits can count.
+    private static func bytes(_ value: Double) -> String {
+        value < 1.8e19 ? Human.bytes(UInt64(value)) : "over 16 EiB"
+    }
+
+    /// A size as JSON; null beyond what whole numbers hold.
+    private static func whole(_ value: Double) -> String {
+        value < 9e18 ? "\(Int(value.rounded()))" : "null"
     }
 
     private static func percent(_ share: Double) -> String {
@@ -96,9 +106,9 @@ struct SizeReport {
         out.add("partitions", Double(plan.partitions), places: 0)
         out.add("redis_shards", Double(plan.redisShards), places: 0)
         out.add("redis_cores_busy", plan.redisCores, places: 3)
-        out.add("redis_bytes", plan.redisBytes, places: 0)
-        out.add("kafka_bytes_per_s", plan.kafkaInPerSecond, places: 0)
-        out.add("kafka_disk_bytes", plan.kafkaDiskBytes, places: 0)
+        out.add("redis_bytes", json: Self.whole(plan.redisBytes))
+        out.add("kafka_bytes_per_s", json: Self.whole(plan.kafkaInPerSecond))
+        out.add("kafka_disk_bytes", json: Self.whole(plan.kafkaDiskBytes))
         out.add("retry_pods", Double(plan.retryPods), places: 0)
         out.add("gateway_pods", Double(plan.gatewayPods), places: 0)
         out.add("broadcast_s", plan.broadcastSeconds, places: 1)
