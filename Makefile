@@ -13,6 +13,8 @@ BIN = $(shell $(SWIFT) build -c release --show-bin-path)
 # Libraries to build against, and the programs that the demo and the tests start for themselves.
 DEPS := make pkg-config librdkafka-dev libnghttp2-dev libhiredis-dev libcurl4-openssl-dev \
 	libmicrohttpd-dev libyaml-dev libsimdjson-dev libssl-dev redis-server
+# What the tests need besides: promtool and Prometheus for metrics and alert rules, a browser for the dashboard.
+TEST_DEPS := prometheus chromium
 # h2load, the yardstick of `make bench`.
 BENCH_DEPS := nghttp2-client
 # Of `make bench`: the parts to measure, all unless given; `peal bench --help` lists them.
@@ -21,13 +23,16 @@ PARTS ?=
 # The targets that hold C handles, sockets or threads: what the sanitizers are for.
 SANITIZE := ^(CoreTests|EventLoopTests|SecurityTests|HTTP2Tests|RedisTests|JobsTests)\.
 
-.PHONY: help deps deps-bench build demo chaos up test test-sanitize bench bench-record format lint clean
+.PHONY: help deps deps-test deps-bench build demo chaos up test test-sanitize bench bench-record format lint clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 deps: ## install the Debian packages that are missing
 	@$(call install,$(DEPS))
+
+deps-test: deps
+	@$(call install,$(TEST_DEPS))
 
 deps-bench:
 	@$(call install,$(BENCH_DEPS))
@@ -46,7 +51,7 @@ chaos: build ## RUNS runs under seeded faults (SEED, JOBS, FAULTS), every promis
 up: build ## run the whole pipeline on loopback until Ctrl-C
 	$(BIN)/peal up
 
-test: deps ## debug build and every test; tests start the servers they need
+test: deps-test ## debug build and every test; tests start the servers they need
 	$(SWIFT) build --build-tests
 	$(SWIFT) test --skip-build --disable-xctest
 
