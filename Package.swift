@@ -237,8 +237,10 @@ let package = Package(
         tests(
             "PealTests",
             [
-                "PealKit", "SimulatorKit", "RetryKit", "BroadcastKit", "Configuration", "Decisions", "Jobs",
-                "Terminal", "Core", "EventLoop", "Redis", "Registry", "TestSupport",
+                "PealKit", "SimulatorKit", "WorkerKit", "RetryKit", "BroadcastKit", "Configuration",
+                "Decisions",
+                "Jobs", "Kafka", "Logging", "Terminal", "Core", "EventLoop", "Redis", "Registry",
+                "TestSupport",
             ]),
         tests("TidyTests", []),
     ],
