@@ -81,6 +81,7 @@ let package = Package(
 
         // Layer 2: the loop, threads and clocks.
         shared("EventLoop", ["Core", "CLinux"]),
+        shared("Metrics", ["Core", "EventLoop"]),
 
         // Layer 3: one wrapper for each library.
         shared("Security", ["Core", "COpenSSL"]),
@@ -88,7 +89,7 @@ let package = Package(
         shared("Kafka", ["Core", "EventLoop", "CRdkafka"]),
         shared("Redis", ["Core", "EventLoop", "Security", "CHiredis"]),
         shared("HTTPClient", ["Core", "EventLoop", "CCurl"]),
-        shared("HTTPServer", ["Core", "EventLoop", "CMicrohttpd"]),
+        shared("HTTPServer", ["Core", "EventLoop", "Metrics", "CMicrohttpd"]),
         shared("YAML", ["Core", "CYaml"]),
 
         // Layer 4: shared services.
@@ -105,20 +106,25 @@ let package = Package(
 
         shared(
             "Services",
-            ["EventLoop", "Security", "Logging", "Configuration", "Redis", "Terminal"]),
+            [
+                "Core", "EventLoop", "Metrics", "Security", "Logging", "Configuration", "Redis", "Terminal",
+                "HTTPServer",
+            ]),
 
         // Layer 5: the services, each a library that tests drive in-process.
         library(
             "WorkerKit", "Sources/Worker/Kit",
             [
-                "Core", "Decisions", "Jobs", "Rendering", "EventLoop", "Security", "HTTP2", "Kafka", "Redis",
-                "HTTPServer", "Logging", "Terminal", "Configuration", "Registry", "Providers", "Services",
+                "Core", "Decisions", "Jobs", "Rendering", "EventLoop", "Metrics", "Security", "HTTP2",
+                "Kafka",
+                "Redis", "HTTPServer", "Logging", "Terminal", "Configuration", "Registry", "Providers",
+                "Services",
             ]),
         library(
             "RetryKit", "Sources/Retry/Kit",
             [
-                "Core", "Decisions", "EventLoop", "Kafka", "Redis", "HTTPServer", "Logging", "Terminal",
-                "Configuration", "Registry", "Services",
+                "Core", "Decisions", "EventLoop", "Metrics", "Kafka", "Redis", "HTTPServer", "Logging",
+                "Terminal", "Configuration", "Registry", "Services",
             ]),
         library(
             "ProducerKit", "Sources/Producer/Kit",
@@ -129,23 +135,27 @@ let package = Package(
         library(
             "GatewayKit", "Sources/Producer/Gateway",
             [
-                "Core", "Decisions", "Jobs", "EventLoop", "Security", "Kafka", "Redis", "HTTPServer",
-                "Logging", "Terminal", "Configuration", "Registry", "Providers", "Services", "ProducerKit",
+                "Core", "Decisions", "Jobs", "EventLoop", "Metrics", "Security", "Kafka", "Redis",
+                "HTTPServer", "Logging", "Terminal", "Configuration", "Registry", "Providers", "Services",
+                "ProducerKit",
             ]),
         library(
             "BroadcastKit", "Sources/Producer/Broadcast",
             [
-                "Core", "Decisions", "Jobs", "EventLoop", "Kafka", "Redis", "HTTPServer", "Logging",
-                "Terminal", "Configuration", "Registry", "Services",
+                "Core", "Decisions", "Jobs", "EventLoop", "Metrics", "Kafka", "Redis", "HTTPServer",
+                "Logging", "Terminal", "Configuration", "Registry", "Services",
             ]),
         library(
             "SimulatorKit", "Sources/Simulator/Kit",
-            ["Core", "Jobs", "EventLoop", "Security", "HTTP2", "HTTPServer", "Logging", "Terminal"]),
+            [
+                "Core", "Jobs", "EventLoop", "Metrics", "Security", "HTTP2", "HTTPServer", "Logging",
+                "Terminal",
+            ]),
         library(
             "PealKit", "Sources/Peal/Kit",
             [
-                "Core", "Decisions", "Jobs", "Rendering", "EventLoop", "Security", "HTTP2", "HTTPClient",
-                "Kafka",
+                "Core", "Decisions", "Jobs", "Rendering", "EventLoop", "Metrics", "Security", "HTTP2",
+                "HTTPClient", "Kafka",
                 "Redis", "Logging", "Terminal", "Configuration", "Registry", "Providers", "SimulatorKit",
                 "WorkerKit",
                 "RetryKit", "ProducerKit", "GatewayKit", "BroadcastKit", "Services",
@@ -154,7 +164,7 @@ let package = Package(
         // Thin mains.
         executable(
             "peal-producer", "Sources/Producer/Main",
-            ["ProducerKit", "GatewayKit", "BroadcastKit", "Terminal"]),
+            ["Core", "ProducerKit", "GatewayKit", "BroadcastKit", "Terminal"]),
         executable("peal-worker", "Sources/Worker/Main", ["WorkerKit", "Terminal"]),
         executable("peal-retry", "Sources/Retry/Main", ["RetryKit", "Terminal"]),
         executable("peal-simulator", "Sources/Simulator/Main", ["SimulatorKit", "Terminal"]),
@@ -162,13 +172,15 @@ let package = Package(
 
         // Tests, one target for each library.
         .target(
-            name: "TestSupport", dependencies: ["Core", "EventLoop", "Redis", "Kafka", "Security"],
+            name: "TestSupport",
+            dependencies: ["Core", "EventLoop", "Metrics", "Redis", "Kafka", "Security"],
             path: "Tests/Support", swiftSettings: strictTests),
         tests("CoreTests", ["Core"]),
         tests("DecisionsTests", ["Decisions", "EventLoop", "Core"]),
         tests("JobsTests", ["Jobs", "Core"]),
         tests("RenderingTests", ["Rendering", "Jobs", "Core"]),
         tests("EventLoopTests", ["EventLoop", "Core"]),
+        tests("MetricsTests", ["Metrics", "EventLoop", "Core"]),
         tests("SecurityTests", ["Security", "Core"]),
         tests("HTTP2Tests", ["HTTP2", "Security", "EventLoop", "Core", "TestSupport"]),
         tests("KafkaTests", ["Kafka", "EventLoop", "Core", "TestSupport"]),
@@ -178,7 +190,7 @@ let package = Package(
             ["Registry", "Decisions", "Redis", "Security", "EventLoop", "Core", "TestSupport"]),
         tests(
             "HTTPClientTests",
-            ["HTTPClient", "HTTPServer", "Security", "EventLoop", "Core", "TestSupport"]),
+            ["HTTPClient", "HTTPServer", "Metrics", "Security", "EventLoop", "Core", "TestSupport"]),
         tests("YAMLTests", ["YAML", "Core"]),
         tests(
             "ConfigurationTests",
@@ -214,8 +226,8 @@ let package = Package(
         tests(
             "RetryTests",
             [
-                "RetryKit", "Kafka", "Redis", "Registry", "Configuration", "Decisions", "Core", "EventLoop",
-                "Logging", "TestSupport",
+                "RetryKit", "Metrics", "Kafka", "Redis", "Registry", "Configuration", "Decisions", "Core",
+                "EventLoop", "Logging", "TestSupport",
             ]),
         tests(
             "BroadcastTests",
@@ -227,9 +239,9 @@ let package = Package(
         tests(
             "WorkerTests",
             [
-                "WorkerKit", "RetryKit", "ProducerKit", "SimulatorKit", "HTTPClient", "Kafka", "Redis",
-                "Registry",
-                "Configuration",
+                "WorkerKit", "RetryKit", "ProducerKit", "SimulatorKit", "Metrics", "HTTP2", "HTTPClient",
+                "HTTPServer",
+                "Kafka", "Redis", "Registry", "Configuration",
                 "Decisions",
                 "Jobs", "Rendering", "Providers", "Security", "Core", "EventLoop", "Logging",
                 "Services", "TestSupport",
@@ -237,10 +249,9 @@ let package = Package(
         tests(
             "PealTests",
             [
-                "PealKit", "SimulatorKit", "WorkerKit", "RetryKit", "BroadcastKit", "Configuration",
-                "Decisions",
-                "Jobs", "Kafka", "Logging", "Terminal", "Core", "EventLoop", "Redis", "Registry",
-                "TestSupport",
+                "PealKit", "SimulatorKit", "RetryKit", "BroadcastKit", "Metrics", "Configuration",
+                "Decisions", "Jobs", "HTTPClient", "HTTPServer", "Kafka", "Terminal", "Core", "EventLoop",
+                "Redis", "Registry", "TestSupport",
             ]),
         tests("TidyTests", []),
     ],

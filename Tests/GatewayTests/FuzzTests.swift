@@ -110,7 +110,7 @@ import Testing
         #expect(try rig.post(job).status == 202)
         // Nothing is left behind.
         let isQuiet = try rig.wait {
-            try rig.send("GET", "/statusz").json?["open_requests"]?.integer == 0
+            try rig.send("GET", "/statusz?format=json").json?["open_requests"]?.integer == 0
         }
         #expect(isQuiet)
     }

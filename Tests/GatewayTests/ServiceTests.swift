@@ -28,7 +28,7 @@ import Testing
             answer.withLock { $0 = got }
         }
         let isWaiting = try rig.wait {
-            try rig.send("GET", "/statusz").json?["jobs_in_flight"]?.integer == 1
+            try rig.send("GET", "/statusz?format=json").json?["jobs_in_flight"]?.integer == 1
         }
         #expect(isWaiting && answer.withLock { $0 } == nil)
         rig.broker.clearFaults(.produce)
@@ -109,7 +109,7 @@ import Testing
             }
         }
         let areWaiting = try rig.wait {
-            try rig.send("GET", "/statusz").json?["jobs_in_flight"]?.integer == 16
+            try rig.send("GET", "/statusz?format=json").json?["jobs_in_flight"]?.integer == 16
         }
         #expect(areWaiting)
         let stopper = WorkerThread.start(name: "stopper") { caller.service.stop() }

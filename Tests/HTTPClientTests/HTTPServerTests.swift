@@ -2,6 +2,7 @@ import EventLoop
 import Glibc
 import HTTPClient
 import HTTPServer
+import Metrics
 import Testing
 
 @Suite struct HTTPServerTests {
@@ -34,9 +35,10 @@ import Testing
 
     @Test func theHealthPathsAnswerWhatTheirClosuresSay() throws {
         let ready = Locked(false)
+        let family = MetricFamily.gauge("peal_up", "Up.", by: [.worker])
         let endpoints = HealthEndpoints(
-            ready: { ready.withLock { $0 } ? .ok : .failing("Redis does not answer.") },
-            metrics: { Array("peal_up 1\n".utf8) }, status: { Array("{\"a\":1}".utf8) })
+            role: .worker, ready: { ready.withLock { $0 } ? .ok : .failing("Redis does not answer.") },
+            metrics: { $0.single(family, 1) }, status: { Array("{\"a\":1}".utf8) }, page: { "a  1\n" })
         let server = try endpoints.serve(HTTPServerOptions())
         defer { server.stop() }
         #expect(try get(server, "/livez").status == 200)
@@ -47,13 +49,50 @@ import Testing
         ready.withLock { $0 = true }
         #expect(try get(server, "/readyz").status == 200)
         let metrics = try get(server, "/metrics")
-        #expect(String(decoding: metrics.body, as: UTF8.self) == "peal_up 1\n")
+        #expect(String(decoding: metrics.body, as: UTF8.self).hasSuffix("\npeal_up 1\n"))
+        #expect(MetricText(String(decoding: metrics.body, as: UTF8.self)).sum("peal_ready") == 1)
         #expect(metrics.header("content-type") == "text/plain; version=0.0.4; charset=utf-8")
-        #expect(String(decoding: try get(server, "/statusz").body, as: UTF8.self) == "{\"a\":1}")
+        #expect(String(decoding: try get(server, "/statusz").body, as: UTF8.self) == "a  1\n")
         #expect(try get(server, "/other").status == 404)
         let post = try get(server, "/livez", method: "POST")
         #expect(post.status == 405)
         #expect(post.header("allow") == "GET")
+    }
+
+    private static func respond(
+        _ path: String, accept: String? = nil, query: [(name: String, value: String)] = [],
+        page: (@Sendable () -> String)? = { "text" }
+    ) -> HTTPResponse? {
+        HealthEndpoints(role: .gateway, status: { Array("{}".utf8) }, page: page).respond(
+            HTTPRequest(
+                method: "GET", path: path, query: query,
+                headers: accept.map { [("accept", $0)] } ?? []))
+    }
+
+    @Test func metricsComeInTheFormThatIsAskedFor() throws {
+        let open = try #require(Self.respond("/metrics", accept: "application/openmetrics-text"))
+        #expect(open.headers.contains { $0.value.hasPrefix("application/openmetrics-text; version=1.0.0") })
+        #expect(String(decoding: open.body, as: UTF8.self).hasSuffix("\n# EOF\n"))
+        let text = try #require(Self.respond("/metrics", accept: "*/*"))
+        #expect(!String(decoding: text.body, as: UTF8.self).contains("# EOF"))
+    }
+
+    @Test(arguments: [
+        (nil, nil, "text"), ("*/*", nil, "text"), ("text/html, application/json;q=0.5", nil, "text"),
+        ("application/json", nil, "{}"), ("application/json, */*;q=0.1", nil, "{}"),
+        ("application/json", "text", "text"), (nil, "json", "{}"),
+    ])
+    func theStatusComesInTheFormThatIsAskedFor(accept: String?, format: String?, body: String) throws {
+        let response = try #require(
+            Self.respond("/statusz", accept: accept, query: format.map { [("format", $0)] } ?? []))
+        #expect(String(decoding: response.body, as: UTF8.self) == body)
+        #expect(response.status == 200)
+    }
+
+    @Test func aFormThatThereIsNoneOfIsRefused() {
+        #expect(Self.respond("/statusz", query: [("format", "xml")])?.status == 400)
+        // Without a page for people there is the JSON.
+        #expect(Self.respond("/statusz", page: nil)?.body == Array("{}".utf8))
     }
 
     @Test func aHandlerMayAnswerLaterFromAnotherThread() throws {
@@ -216,20 +255,21 @@ import Testing
     }
 
     @Test func aTakenPortAndABadAddressAreToldApart() throws {
-        let server = try HealthEndpoints().serve(HTTPServerOptions())
+        let server = try HealthEndpoints(role: .worker).serve(HTTPServerOptions())
         defer { server.stop() }
         let taken = #expect(throws: HTTPServerFailure.self) {
-            _ = try HealthEndpoints().serve(HTTPServerOptions(host: "127.0.0.1", port: server.port))
+            _ = try HealthEndpoints(role: .worker).serve(
+                HTTPServerOptions(host: "127.0.0.1", port: server.port))
         }
         #expect(taken?.code == .listen)
         let bad = #expect(throws: HTTPServerFailure.self) {
-            _ = try HealthEndpoints().serve(HTTPServerOptions(host: "localhost", port: 0))
+            _ = try HealthEndpoints(role: .worker).serve(HTTPServerOptions(host: "localhost", port: 0))
         }
         #expect(bad?.code == .invalidAddress)
     }
 
     @Test func itListensOnIPv6Too() throws {
-        let server = try HealthEndpoints().serve(HTTPServerOptions(host: "::1", port: 0))
+        let server = try HealthEndpoints(role: .worker).serve(HTTPServerOptions(host: "::1", port: 0))
         defer { server.stop() }
         let response = try HTTPClient(HTTPClientOptions()).send(
             HTTPClientRequest(url: "http://[::1]:\(server.port)/livez"))

@@ -25,6 +25,7 @@ private typealias Rig = ClientRig
             }
             #expect(rig.client.bufferedBytes == 0)
             #expect(rig.client.statistics.replies == 10_000)
+            #expect(rig.client.roundTrips.total == 10_000)
         }
     }
 

@@ -4,6 +4,7 @@ import EventLoop
 import Foundation
 import Kafka
 import Logging
+import Metrics
 import RetryKit
 import Testing
 
@@ -264,7 +265,9 @@ import Testing
         var tier = RetryTierSnapshot(tier: "10s")
         tier.handedOver = 7
         tier.dueErrorMs.record(12)
-        let text = String(decoding: RetrySnapshot(tiers: [tier]).prometheus(), as: UTF8.self)
+        var writer = MetricWriter(.text)
+        RetrySnapshot(tiers: [tier]).write(to: &writer)
+        let text = String(decoding: writer.finish(), as: UTF8.self)
         #expect(text.contains("peal_retry_handed_over_total{tier=\"10s\"} 7\n"))
         #expect(text.contains("peal_retry_due_error_seconds_count{tier=\"10s\"} 1\n"))
         let json = RetrySnapshot(tiers: [tier, tier]).json()

@@ -93,7 +93,7 @@ import Testing
         #expect(rig.wait { (try? rig.probe("/readyz")) == "ok" })
         try rig.simulator.setFaults(#"{"rules":[{"provider":"fcm","answer":{"error":"UNAVAILABLE"}}]}"#)
         try rig.publishMany((0..<1500).map { job($0, "droid", platform: "android") })
-        #expect(rig.wait { (try? rig.metric("peal_route_circuit_openings_total")) ?? 0 >= 2 })
+        #expect(rig.wait { (try? rig.metric("peal_circuit_openings_total")) ?? 0 >= 2 })
         #expect(rig.wait { (try? rig.metric("peal_circuit_waits_total")) ?? 0 >= 1300 })
         // What was under way when it opened, and some tries since; the rest has not touched the provider.
         #expect(rig.simulator.record.count < 700)

@@ -26,7 +26,7 @@ import Testing
         defer { other.stop() }
         // Both have their half of the partitions: a rebalance in between would repeat what is under way.
         let isShared = rig.wait(seconds: 40) {
-            ((try? rig.probe("/metrics")) ?? "").contains("peal_lane_partitions{lane=\"normal\"} 2\n")
+            ((try? rig.probe("/metrics")) ?? "").contains("peal_consumer_partitions{lane=\"normal\"} 2\n")
         }
         try #require(isShared)
         try rig.publishMany(jobs(1000, platform: "ios") { Tokens.apns($0) })

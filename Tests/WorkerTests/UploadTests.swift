@@ -125,7 +125,8 @@ import Testing
             return rig.simulator.record.count == before
         }
         #expect(isPrinted)
-        #expect(try rig.wait(seconds: 60) { try !rig.probe("/metrics").contains("peal_bearer_age_seconds{") })
+        #expect(
+            try rig.wait(seconds: 60) { try !rig.probe("/metrics").contains("peal_credential_age_seconds{") })
     }
 
     @Test func whatCanNotBeUsedIsToldLoudlyAndNothingIsPrintedOrLost() throws {

@@ -72,8 +72,9 @@ package enum ExpandCommand {
             deadlineMs: expand.drainDeadlineMs + 15_000, logger: log, sink: sink,
             hasFailed: { service.hasFailed }
         ) {
-            server?.stop()
+            // The probes say that it drains for as long as it does.
             service.stop()
+            server?.stop()
         }
     }
 

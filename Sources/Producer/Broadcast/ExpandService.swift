@@ -3,6 +3,7 @@ internal import Glibc
 package import HTTPServer
 internal import Jobs
 package import Logging
+internal import Metrics
 
 /// The broadcast stage: one thread with a consumer of both of its topics, a producer and a Redis connection.
 ///
@@ -48,6 +49,7 @@ package final class ExpandService: Sendable {
 
     /// Whether the group has been joined and Redis answers.
     package var ready: Health {
+        if control.isStopping { return .failing("draining") }
         let now = snapshot
         if !now.isMember { return .failing("The stage has not joined its consumer group.") }
         if !now.isRedisReady { return .failing("Redis does not answer. \(now.redisFailure)") }
@@ -61,8 +63,9 @@ package final class ExpandService: Sendable {
     /// Liveness, readiness and metrics for `HTTPServer`.
     package var endpoints: HealthEndpoints {
         HealthEndpoints(
-            live: { self.live }, ready: { self.ready }, metrics: { self.snapshot.prometheus() },
-            status: { self.snapshot.json() })
+            role: .expand, live: { self.live }, ready: { self.ready },
+            metrics: { self.snapshot.write(to: &$0) }, status: { self.snapshot.json() },
+            page: { self.snapshot.page(live: self.live, ready: self.ready) })
     }
 
     /// Finishes what is out, stores progress, commits and leaves the group; waits for the thread.

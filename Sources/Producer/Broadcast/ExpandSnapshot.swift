@@ -47,44 +47,7 @@ package struct ExpandSnapshot: Sendable, Equatable {
 }
 
 extension ExpandSnapshot {
-    /// Prometheus text, version 0.0.4.
-    package func prometheus() -> [UInt8] {
-        var out = ByteBuffer(capacity: 4096)
-        func add(_ name: StaticString, _ type: StaticString, _ help: StaticString, _ value: UInt64) {
-            out.append("# HELP ")
-            out.append(name)
-            out.append(" ")
-            out.append(help)
-            out.append("\n# TYPE ")
-            out.append(name)
-            out.append(" ")
-            out.append(type)
-            out.append("\n")
-            out.append(name)
-            out.append(" ")
-            out.append(unsigned: value)
-            out.append("\n")
-        }
-        func number(_ value: Int) -> UInt64 { UInt64(clamping: value) }
-        add("peal_expand_recipients_total", "counter", "Jobs written to the bulk lane.", recipients)
-        add("peal_expand_planned_total", "counter", "Broadcasts divided into parts.", planned)
-        add("peal_expand_repeated_plans_total", "counter", "Broadcasts that were known.", repeatedPlans)
-        add("peal_expand_parts_done_total", "counter", "Parts finished.", partsDone)
-        add("peal_expand_repeated_parts_total", "counter", "Parts that were known.", repeatedParts)
-        add("peal_expand_dead_total", "counter", "Records in the dead topic.", dead)
-        add("peal_expand_produce_failures_total", "counter", "Failed produces.", produceFailures)
-        add("peal_expand_redis_failures_total", "counter", "Questions asked again.", redisFailures)
-        add("peal_expand_commit_failures_total", "counter", "Failed commits.", commitFailures)
-        add("peal_expand_parts", "gauge", "Parts in memory.", number(parts))
-        add("peal_expand_parts_paused", "gauge", "Parts that an operator holds back.", number(partsPaused))
-        add("peal_expand_loaded_recipients", "gauge", "Recipients in memory.", number(loaded))
-        add("peal_expand_in_flight", "gauge", "Records not acknowledged yet.", number(inFlight))
-        add("peal_expand_unread", "gauge", "Records not read yet.", UInt64(max(0, unread)))
-        add("peal_expand_partitions", "gauge", "Partitions owned.", number(partitions))
-        return out.array
-    }
-
-    /// One JSON object for people.
+    /// One JSON object for tools.
     package func json() -> [UInt8] {
         var out = ByteBuffer(capacity: 512)
         out.append(text: "{\"recipients\":\(recipients),\"planned\":\(planned),\"parts_done\":\(partsDone)")

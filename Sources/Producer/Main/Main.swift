@@ -1,4 +1,5 @@
 import BroadcastKit
+import Core
 import GatewayKit
 import ProducerKit
 import Terminal
@@ -8,7 +9,7 @@ struct ProducerMain {
     static func main() {
         Console.end(
             ProducerCommand.main(
-                version: "0.1.0",
+                version: Version.current,
                 services: [
                     .init(ServeCommand.command) { arguments, _ in ServeCommand.run(arguments) },
                     .init(ExpandCommand.command) { arguments, _ in ExpandCommand.run(arguments) },

@@ -1,4 +1,5 @@
 package import Configuration
+import Core
 import Decisions
 import HTTPServer
 import Kafka
@@ -28,7 +29,7 @@ package enum RetryCommand {
             """)
 
     /// Reads the process's command line and serves; the process's exit code.
-    package static func main() -> Int32 { run(Console.arguments(for: command, version: "0.1.0")) }
+    package static func main() -> Int32 { run(Console.arguments(for: command, version: Version.current)) }
 
     /// Serves until SIGINT or SIGTERM; the process's exit code: 0 after a clean stop, 1 when it can't start
     /// or go on, 64 for a wrong command line, 78 for a wrong configuration (sysexits.h).
@@ -75,8 +76,9 @@ package enum RetryCommand {
             deadlineMs: retry.drainDeadlineMs + 15_000, logger: log, sink: sink,
             hasFailed: { service.hasFailed }
         ) {
-            server?.stop()
+            // The probes say that it drains for as long as it does.
             service.stop()
+            server?.stop()
         }
     }
 

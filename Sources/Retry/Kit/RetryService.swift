@@ -3,6 +3,7 @@ import EventLoop
 package import HTTPServer
 package import Kafka
 package import Logging
+import Metrics
 
 /// The retry service: one thread, one consumer group and one producer for each retry topic.
 ///
@@ -64,6 +65,7 @@ package final class RetryService: Sendable {
 
     /// Whether every tier has joined its group and Kafka answers.
     package var ready: Health {
+        if controls.contains(where: \.isStopping) { return .failing("draining") }
         for control in controls where !control.snapshot.isMember {
             return .failing("The \(control.snapshot.tier) tier has not joined its consumer group.")
         }
@@ -82,8 +84,9 @@ package final class RetryService: Sendable {
     /// Liveness, readiness and metrics for `HTTPServer`.
     package var endpoints: HealthEndpoints {
         HealthEndpoints(
-            live: { self.live }, ready: { self.ready }, metrics: { self.snapshot.prometheus() },
-            status: { self.snapshot.json() })
+            role: .retry, live: { self.live }, ready: { self.ready },
+            metrics: { self.snapshot.write(to: &$0) }, status: { self.snapshot.json() },
+            page: { self.snapshot.page(live: self.live, ready: self.ready) })
     }
 
     /// Hands over what is due, commits and leaves the groups; waits for the threads.

@@ -70,7 +70,7 @@ package struct RetrySnapshot: Sendable {
         return all
     }
 
-    /// One JSON object for people: a member for each tier.
+    /// One JSON object for tools: a member for each tier.
     package func json() -> [UInt8] {
         var out = ByteBuffer(capacity: 1024)
         out.append("{\"tiers\":[")

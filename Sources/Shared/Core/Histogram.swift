@@ -78,6 +78,25 @@ package struct Histogram: Sendable {
             .map { Bucket(upperBound: min(highest, upperBound(of: $0)), count: counts[$0]) }
     }
 
+    /// How many values are at most each of these bounds, which rise. A value that lies above a bound, but in
+    /// its bucket, counts as at most it: that is off by the precision's error and never for a value that is
+    /// the bound itself.
+    package func cumulative(_ bounds: [UInt64]) -> [UInt64] {
+        var sums: [UInt64] = []
+        sums.reserveCapacity(bounds.count)
+        var seen: UInt64 = 0
+        var next = 0
+        for bound in bounds {
+            let last = index(of: bound)
+            while next <= last {
+                seen &+= counts[next]
+                next += 1
+            }
+            sums.append(seen)
+        }
+        return sums
+    }
+
     private func index(of value: UInt64) -> Int {
         let bits = precision.rawValue
         guard value >= 1 << UInt64(bits) else { return Int(value) }

@@ -14,6 +14,11 @@ package enum Clock {
     package static var processCPUNs: UInt64 { peal_process_cpu_ns() }
     /// Resident memory in bytes; 0 when /proc is not there.
     package static var residentBytes: UInt64 { peal_process_rss_bytes() }
+    /// When this process started, milliseconds since 1970; 0 when /proc is not there.
+    package static let processStartMs: Int64 = peal_process_start_ms()
+    /// File descriptors in use, and how many the process may have.
+    package static var openDescriptors: Int { Int(peal_process_open_fds()) }
+    package static var maximumDescriptors: UInt64 { peal_process_max_fds() }
     /// Processors on line.
     package static var processorCount: Int { max(1, Int(peal_cpu_count())) }
 }

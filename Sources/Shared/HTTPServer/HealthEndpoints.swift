@@ -1,3 +1,6 @@
+internal import Core
+package import Metrics
+
 /// What a probe is told.
 package enum Health: Sendable, Equatable {
     case ok
@@ -5,33 +8,48 @@ package enum Health: Sendable, Equatable {
     case degraded(String)
     /// Not well, with one short sentence that says why.
     case failing(String)
+
+    /// Whether a probe is answered with 200.
+    package var passes: Bool {
+        if case .failing = self { return false }
+        return true
+    }
 }
 
 /// The operational paths every Peal process serves.
 ///
 /// `/livez` (internal progress only), `/readyz`, `/healthz` (the same as `/livez`), `/metrics` (Prometheus
-/// text) and `/statusz` (JSON). The closures run on the server's thread and must be quick.
+/// text or OpenMetrics, as `Accept` says) and `/statusz` (text for people; JSON with `?format=json` or
+/// `Accept: application/json`). The closures run on the server's thread and must be quick.
 package struct HealthEndpoints: Sendable {
+    /// What kind of process it is.
+    package let role: MetricRole
     /// Whether the process makes progress; a failure restarts it, so never depends on Kafka, Redis or a
     /// provider.
     package var live: @Sendable () -> Health
     /// Whether it is ready to take work.
     package var ready: @Sendable () -> Health
-    /// Prometheus text, version 0.0.4.
-    package var metrics: @Sendable () -> [UInt8]
-    /// One JSON object for people.
+    /// Writes the role's own metrics; those of every process come on top.
+    package var metrics: @Sendable (inout MetricWriter) -> Void
+    /// One JSON object for tools.
     package var status: @Sendable () -> [UInt8]
+    /// The same for people: lines of text, at most a screen; nil when there is only the JSON.
+    package var page: (@Sendable () -> String)?
 
     /// Makes endpoints; those left out say that all is well and nothing more.
     package init(
-        live: @escaping @Sendable () -> Health = { .ok }, ready: @escaping @Sendable () -> Health = { .ok },
-        metrics: @escaping @Sendable () -> [UInt8] = { [] },
-        status: @escaping @Sendable () -> [UInt8] = { Array("{}\n".utf8) }
+        role: MetricRole, live: @escaping @Sendable () -> Health = { .ok },
+        ready: @escaping @Sendable () -> Health = { .ok },
+        metrics: @escaping @Sendable (inout MetricWriter) -> Void = { _ in },
+        status: @escaping @Sendable () -> [UInt8] = { Array("{}\n".utf8) },
+        page: (@Sendable () -> String)? = nil
     ) {
+        self.role = role
         self.live = live
         self.ready = ready
         self.metrics = metrics
         self.status = status
+        self.page = page
     }
 
     /// The answer when the path is one of these; nil otherwise.
@@ -40,11 +58,12 @@ package struct HealthEndpoints: Sendable {
         switch request.path {
         case "/livez", "/healthz": answer = Self.probe(live())
         case "/readyz": answer = Self.probe(ready())
-        case "/metrics":
-            answer = HTTPResponse(
-                status: 200, headers: [("content-type", "text/plain; version=0.0.4; charset=utf-8")],
-                body: metrics())
-        case "/statusz": answer = .json(200, bytes: status())
+        case "/metrics": answer = exposition(MetricFormat(accept: request.header("accept")))
+        case "/statusz":
+            guard let found = statusAnswer(request) else {
+                return .refusal(400, "format must be text or json.")
+            }
+            answer = found
         default: return nil
         }
         guard request.method == "GET" || request.method == "HEAD" else {
@@ -59,6 +78,35 @@ package struct HealthEndpoints: Sendable {
         return try HTTPServer.start(options) { (request: HTTPRequest) in
             endpoints.respond(request) ?? .notFound
         }
+    }
+
+    private func exposition(_ format: MetricFormat) -> HTTPResponse {
+        var writer = MetricWriter(format)
+        ProcessFamilies.write(to: &writer, role: role, isReady: ready().passes, isLive: live().passes)
+        metrics(&writer)
+        return HTTPResponse(
+            status: 200, headers: [("content-type", format.contentType), ("vary", "accept")],
+            body: writer.finish())
+    }
+
+    /// nil when the query asks for a form that there is none of.
+    private func statusAnswer(_ request: HTTPRequest) -> HTTPResponse? {
+        let wantsJSON: Bool
+        switch request.query("format") {
+        case "json": wantsJSON = true
+        case "text": wantsJSON = false
+        case nil:
+            let ranges = AcceptedType.list(request.header("accept") ?? "")
+            func quality(_ type: String) -> Double {
+                ranges.filter { $0.type == type }.map(\.quality).max() ?? 0
+            }
+            wantsJSON = quality("application/json") > max(quality("text/plain"), quality("text/html"))
+        default: return nil
+        }
+        guard !wantsJSON, let page else { return .json(200, bytes: status()) }
+        return HTTPResponse(
+            status: 200, headers: [("content-type", "text/plain; charset=utf-8"), ("vary", "accept")],
+            body: Array(page().utf8))
     }
 
     private static func probe(_ health: Health) -> HTTPResponse {

@@ -74,6 +74,13 @@ package enum Destination: Equatable, Sendable {
     case log(Provider)
     /// The app has no credential for this provider.
     case none(Provider)
+
+    /// Who would carry it.
+    package var provider: Provider {
+        switch self {
+        case .route(_, let provider), .log(let provider), .none(let provider): provider
+        }
+    }
 }
 
 /// Every app and every route of a process. Immutable.

@@ -9,6 +9,8 @@ struct CommandPipeline: ~Copyable {
     var sent = 0
     var ring = CommandRing()
     var statistics = RedisStatistics()
+    /// From a command's issue to its reply, in milliseconds.
+    var roundTrips = TimeBuckets()
 
     /// Bytes that nobody has sent yet.
     var unsent: Int { buffer.count - sent }

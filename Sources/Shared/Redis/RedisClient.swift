@@ -1,3 +1,4 @@
+package import Core
 package import EventLoop
 
 /// A pipelining Redis client on an event loop: one server, or a Redis Cluster.
@@ -61,6 +62,9 @@ package final class RedisClient {
     package var statistics: RedisStatistics {
         link?.statistics ?? cluster?.statistics ?? RedisStatistics()
     }
+
+    /// From a command's issue to its reply, in whole milliseconds of the loop's clock.
+    package var roundTrips: TimeBuckets { link?.roundTrips ?? cluster?.roundTrips ?? TimeBuckets() }
 
     /// Why the last connection or attempt ended; nil while there was none.
     package var lastFailure: RedisFailure? { link.map(\.lastFailure) ?? cluster?.lastFailure }

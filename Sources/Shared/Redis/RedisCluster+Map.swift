@@ -83,6 +83,7 @@ extension RedisCluster {
             for (index, node) in nodes.enumerated() {
                 guard let node, !node.isListed, node.link.inFlight == 0 else { continue }
                 ownStatistics.add(node.link.statistics)
+                formerRoundTrips.merge(node.link.roundTrips)
                 nodes[index] = nil
                 node.close()
             }

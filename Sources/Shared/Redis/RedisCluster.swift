@@ -51,6 +51,8 @@ final class RedisCluster {
     var lastFailure: RedisFailure?
     /// What the cluster itself counted, and nodes that are gone.
     var ownStatistics = RedisStatistics()
+    /// Those of nodes that were let go.
+    var formerRoundTrips = TimeBuckets()
     private var tickTimer: TimerID?
     var nextNode = 0
 
@@ -88,6 +90,12 @@ final class RedisCluster {
     var bufferedBytes: Int { nodes.reduce(parkedBytes) { $0 + ($1?.link.bufferedBytes ?? 0) } }
 
     /// Counters since the start.
+    var roundTrips: TimeBuckets {
+        var sum = formerRoundTrips
+        for node in nodes { if let node { sum.merge(node.link.roundTrips) } }
+        return sum
+    }
+
     var statistics: RedisStatistics {
         var sum = ownStatistics
         for node in nodes { if let node { sum.add(node.link.statistics) } }

@@ -191,6 +191,9 @@ extension RedisLink: IOHandler {
             return
         }
         guard entry.origin != .own else { return }
+        // The deadline tells when it was issued; both times are the loop's.
+        let leftMs = Int64(clamping: entry.deadlineMs) &- Int64(clamping: loop.nowMs)
+        pipeline.roundTrips.record(ms: Int64(clamping: options.timeoutMs) &- leftMs)
         guard !isError else {
             takeError(entry, reply)
             return

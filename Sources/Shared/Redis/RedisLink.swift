@@ -33,6 +33,7 @@ final class RedisLink {
     let options: RedisClientOptions
     /// Counters since the start.
     var statistics: RedisStatistics { pipeline.statistics }
+    var roundTrips: TimeBuckets { pipeline.roundTrips }
     /// Why the last connection or attempt ended; nil while there was none.
     var lastFailure: RedisFailure?
 

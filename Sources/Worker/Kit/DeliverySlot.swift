@@ -20,6 +20,8 @@ struct DeliverySlot: PooledSlot {
     var platform: Platform = .ios
     var environment: PushEnvironment = .production
     var history: AttemptHistory = .none
+    /// Whether it is printed instead of sent.
+    var isPrinted = false
     /// Whether its connection has it, or had it.
     var isSubmitted = false
     /// Immediate resends so far.

@@ -51,6 +51,8 @@ struct JobSlot: PooledSlot {
     var headers = RetryHeaders()
     /// When the job was published, milliseconds since 1970.
     var publishedMs: Int64 = 0
+    /// When its record was read, milliseconds since 1970.
+    var readMs: Int64 = 0
     /// When it is worthless, milliseconds since 1970.
     var deadlineMs: Int64 = .max
     /// Whether the deadline is the sender's, and so the provider's business too.

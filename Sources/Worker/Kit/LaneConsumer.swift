@@ -58,6 +58,8 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
     var lastStatusMs: UInt64 = 0
     var lastFinishedMs: UInt64
     var lastStepMs: UInt64
+    var lastReadMs: UInt64 = 0
+    var backlog = LaneBacklog()
     var skipped: UInt64 = 0
     var stalls: UInt64 = 0
     var restarts: UInt64 = 0
@@ -164,7 +166,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
 
     func take(_ consumer: KafkaConsumer, timeoutMs: Int) {
         let room = max(1, min(512, options.inFlightMax - inFlight))
-        _ = consumer.poll(timeoutMs: timeoutMs, maxRecords: room, into: self)
+        if consumer.poll(timeoutMs: timeoutMs, maxRecords: room, into: self) > 0 { lastReadMs = lastStepMs }
         handOver()
     }
 
@@ -186,6 +188,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         entry.partition = record.partition
         entry.offset = record.offset
         entry.timestampMs = min(record.timestampMs, RecordEntry.latestMs)
+        place.times.note(offset: record.offset, timestampMs: entry.timestampMs)
         if place.memory == .known, skips(entry, of: place) { return }
         let key = unsafe record.key ?? UnsafeRawBufferPointer(start: nil, count: 0)
         entry.keyHash = unsafe Hash64.of(key)
@@ -316,7 +319,8 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         status.hasJoined = hasJoined
         status.isPaused = flow.isPaused
         status.polledMs = lastStatusMs
-        status.finishedMs = lastFinishedMs
+        status.movedMs = max(lastFinishedMs, lastReadMs)
+        status.oldestMs = partitions.values.compactMap { $0.oldestMs() }.min() ?? 0
         status.restarts = restarts
         status.skipped = skipped
         status.stalls = stalls
@@ -331,6 +335,8 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
             status.commitsFailed = consumer.counters.commitsFailed
             status.rebalances = consumer.counters.rebalances
             status.lag = lag(consumer)
+            backlog.note(lag: status.lag, nowMs: lastStatusMs)
+            status.backlog = backlog
         }
         control.status.withLock { $0 = status }
     }

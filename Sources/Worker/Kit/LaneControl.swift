@@ -37,8 +37,12 @@ struct LaneStatus: Sendable {
     var flushFailures: UInt64 = 0
     /// Steady milliseconds of the last poll.
     var polledMs: UInt64 = 0
-    /// Steady milliseconds of the last finished job.
-    var finishedMs: UInt64 = 0
+    /// Steady milliseconds of the last record read or finished.
+    var movedMs: UInt64 = 0
+    /// When the oldest record was written that was read and is not finished, milliseconds since 1970; 0 when
+    /// there is none.
+    var oldestMs: Int64 = 0
+    var backlog = LaneBacklog()
     var lastError = ""
     /// Steady milliseconds of the last sign that no broker can be reached; 0 when the brokers answered since.
     var unreachableMs: UInt64 = 0

@@ -20,6 +20,8 @@ final class LanePartition {
     /// Tells the answers about this assignment from those about earlier ones.
     let serial: UInt64
     var tracker: OffsetTracker
+    /// When its records were written.
+    var times = OffsetTimes()
     private let firstOffset: Int64
     var finished: FinishedOffsets
     var memory = Memory.unread
@@ -42,6 +44,11 @@ final class LanePartition {
     func start(committed: Int64?) {
         guard let committed, committed >= 0, committed <= firstOffset else { return }
         finished = FinishedOffsets(startOffset: committed, startedAtCommit: true)
+    }
+
+    /// When the oldest record was written that is not finished, milliseconds since 1970; nil when all are.
+    func oldestMs() -> Int64? {
+        tracker.inFlight > 0 ? times.timestampMs(of: tracker.base) : nil
     }
 
     /// Jobs that the shards have.

@@ -104,7 +104,7 @@ extension Shard: RedisReplyHandler {
             }
         }
         guard let refusal else {
-            counts.redisRoundTrips &+= 1
+            counts.redisScripts &+= 1
             return
         }
         // Asking twice is harmless: a record is counted once, and a dedup key knows its own job.
@@ -149,7 +149,7 @@ extension Shard: RedisReplyHandler {
                 of: RecipientReference(app: job.app.raw, recipient: name), origin: origin, attempt: attempt,
                 position: position(batch, entry), milliseconds: hopMemoryMs(index), into: &$0)
         }
-        if refusal != nil { holdForRedis(index) } else { counts.redisRoundTrips &+= 1 }
+        if refusal != nil { holdForRedis(index) } else { counts.redisScripts &+= 1 }
     }
 
     /// How long the claim of a job's hop is remembered, in milliseconds: until the job has expired, for then
@@ -345,7 +345,7 @@ extension Shard: RedisReplyHandler {
     private func send(_ index: Int32, to devices: DeviceList) {
         guard isCurrent(index) else { return drop(index) }
         if jobs[index].quiet != nil, isQuiet(index, devices) { return }
-        jobs[index].stage = .sending
+        beginSending(index)
         jobs[index].openDeliveries = 1
         let job = jobs[index].job
         let (batch, entry) = origin(index)

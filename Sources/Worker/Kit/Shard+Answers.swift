@@ -14,12 +14,16 @@ extension Shard: ResponseSink {
         guard let delivery = deliveries.resolve(tag) else { return }
         let slot = deliveries[delivery]
         let status = Int(response.status)
+        let lane = jobs[slot.job].lane
+        counts.stages.record(.provider, lane: lane, ms: nowMs &- slot.sentAtMs)
         if slot.route >= 0, OutcomeTable.isAccepted(slot.provider, status: status) {
             routes[Int(slot.route)]?.succeeded()
             noteAnswer(Int(slot.route))
             if rotation.isUnderWay { accepted(by: slot.route) }
             breakers[Int(jobs[slot.job].app)].note(answered: 1, refused: 0, nowMs: nowMs)
-            counts.latency.record(UInt64(clamping: nowMs - jobs[slot.job].publishedMs))
+            let latencyMs = nowMs &- jobs[slot.job].publishedMs
+            counts.latency.record(UInt64(clamping: latencyMs))
+            counts.stages.record(.total, lane: lane, ms: latencyMs)
             if slot.provider == .apns { trust(delivery) }
             return end(delivery, .accepted, .accepted)
         }

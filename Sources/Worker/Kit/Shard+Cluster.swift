@@ -1,3 +1,4 @@
+internal import Core
 internal import Logging
 internal import Redis
 
@@ -29,6 +30,7 @@ extension Shard {
         counts.isRedisReady = redis?.isReady ?? false
         counts.redisFailure = redis?.lastFailure?.message ?? ""
         counts.redis = redis?.statistics ?? RedisStatistics()
+        counts.redisRoundTrips = redis?.roundTrips ?? TimeBuckets()
         let trouble = counts.isRedisReady ? redis?.trouble ?? "" : ""
         guard trouble != counts.redisTrouble else { return }
         counts.redisTrouble = trouble

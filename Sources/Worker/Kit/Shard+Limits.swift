@@ -96,7 +96,7 @@ extension Shard {
             jobs[index].round &+= 1
             holdForRedis(index)
         } else {
-            counts.redisRoundTrips &+= 1
+            counts.redisScripts &+= 1
         }
         return true
     }

@@ -66,6 +66,8 @@ extension Shard {
         jobs[index].hasAccepted = jobs[index].headers.hasAccepted
         let now = nowMs
         let published = entry.timestampMs > 0 ? entry.timestampMs : now
+        jobs[index].readMs = now
+        counts.stages.record(.queue, lane: jobs[index].lane, ms: now &- published)
         jobs[index].publishedMs = jobs[index].headers.firstMs > 0 ? jobs[index].headers.firstMs : published
         let own = jobs[index].job.deadlineMs(publishedAtMs: jobs[index].publishedMs)
         jobs[index].hasOwnDeadline = own != nil

@@ -9,6 +9,8 @@ internal import Registry
 /// A token that is taken away from a recipient.
 struct RemovedToken {
     var app: Int32
+    /// Who its notifications went by.
+    var provider: Provider
     var recipient: [UInt8]
     var token: StoredToken
     /// Only if it was registered before, in ms since 1970; 0: whenever.
@@ -28,7 +30,7 @@ extension Shard {
         let job = jobs[slot.job].job
         guard let recipient = unsafe job.recipient?.unescaped(into: &scratch) else { return }
         let removed = unsafe RemovedToken(
-            app: jobs[slot.job].app, recipient: Array(recipient),
+            app: jobs[slot.job].app, provider: slot.provider, recipient: Array(recipient),
             token: StoredToken(Array(slot.token), DevicePlatform(slot.platform)), beforeMs: registeredBeforeMs
         )
         _ = unsafe remove(removed, device: Array(slot.device))
@@ -45,8 +47,10 @@ extension Shard {
         text.clear()
         guard let recipient = unsafe jobs[index].job.recipient?.unescaped(into: &scratch) else { return }
         device.appendToken(to: &text)
+        let destination = traits[Int(jobs[index].app)].destination(
+            platform: Platform(device.platform), environment: device.isSandbox ? .sandbox : .production)
         let removed = unsafe RemovedToken(
-            app: jobs[index].app, recipient: Array(recipient),
+            app: jobs[index].app, provider: destination.provider, recipient: Array(recipient),
             token: StoredToken(text.array, device.platform), beforeMs: device.registeredAtMs + 1)
         _ = unsafe remove(removed, device: Array(id))
     }
@@ -80,7 +84,7 @@ extension Shard {
     /// token was registered again meanwhile.
     func removed(_ number: UInt64, isRemoved: Bool) {
         guard let removed = openRemovals.removeValue(forKey: number), isRemoved else { return }
-        counts.tokensRemoved &+= 1
+        counts.series.add(SeriesKey(.tokenRemoved, app: removed.app, provider: removed.provider.rawValue))
         counters.add(app: Int(removed.app), field: CounterField.tokensRemoved)
         let latest = removed.beforeMs > 0 ? removed.beforeMs - 1 : nowMs
         let owned = OwnedToken(

@@ -26,7 +26,7 @@ extension Shard {
         scratch.clear()
         let job = jobs[index].job
         guard let token = job.token else { return conclude(index, .noDevice, .noDevice) }
-        jobs[index].stage = .sending
+        beginSending(index)
         let (batch, entry) = origin(index)
         let history = unsafe OwedDevices.history(at: 0, in: batch.headers(entry).value(WorkerHeader.history))
         jobs[index].openDeliveries = 1
@@ -36,6 +36,12 @@ extension Shard {
                 platform: job.platform, environment: job.environment, token: token.unescaped(into: &scratch),
                 device: UnsafeRawBufferPointer(start: nil, count: 0), registeredAtMs: -1, history: history))
         closeDelivery(of: index)
+    }
+
+    /// Notes that the job's devices are known.
+    func beginSending(_ index: Int32) {
+        jobs[index].stage = .sending
+        counts.stages.record(.admit, lane: jobs[index].lane, ms: nowMs &- jobs[index].readMs)
     }
 
     /// Renders for one device and hands the request to its route. The job keeps one delivery open around all
@@ -57,7 +63,10 @@ extension Shard {
         case .route(let route, let kind):
             deliveries[delivery].route = way(route)
             provider = kind
-        case .log(let kind), .none(let kind): provider = kind
+        case .log(let kind):
+            provider = kind
+            deliveries[delivery].isPrinted = true
+        case .none(let kind): provider = kind
         }
         deliveries[delivery].provider = provider
         guard render(delivery, target, provider) else { return }

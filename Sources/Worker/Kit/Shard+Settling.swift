@@ -84,7 +84,7 @@ extension Shard {
         _ delivery: Int32? = nil
     ) {
         jobs[index].isBuried = true
-        counts.dead &+= 1
+        counts.series.add(SeriesKey(.dead, app: jobs[index].app, reason: reason))
         produceDead(index, reason, detail, delivery)
         if let outcome { conclude(index, outcome, reason) }
     }
@@ -118,7 +118,10 @@ extension Shard {
             if !scratch.isEmpty { scratch.append(byte: UInt8(ascii: ",")) }
             scratch.append(unsigned: UInt64(slot.history.rawValue))
             count(slot.reason)
-            counts.retried &+= 1
+            counts.series.add(
+                SeriesKey(
+                    .retry, app: jobs[index].app, provider: slot.provider.rawValue, lane: jobs[index].lane,
+                    reason: slot.reason))
             tallyRetry(index, slot.reason)
             let next = slot.nextOwed
             release(delivery)
@@ -185,13 +188,22 @@ extension Shard {
         _ index: Int32, _ outcome: DeliveryOutcome, _ reason: Reason, delivery: Int32?,
         device: UnsafeRawBufferPointer? = nil
     ) {
-        counts.outcomes[Int(outcome.rawValue)] &+= 1
-        if delivery == nil || outcome != .accepted { count(reason) }
         let app = jobs[index].app
+        counts.series.add(
+            SeriesKey(
+                .delivery, app: app, provider: provider(of: delivery), lane: jobs[index].lane,
+                outcome: outcome, reason: reason))
+        if delivery == nil || outcome != .accepted { count(reason) }
         tally(app, outcome, reason, delivery)
         let level = app >= 0 ? traits[Int(app)].outcomes : .all
         guard level == .all || (level == .failures && outcome != .accepted) else { return }
         unsafe produceOutcome(index, outcome, reason, delivery, device: device)
+    }
+
+    /// Who a delivery goes by, for its series: the printer where it is printed.
+    private func provider(of delivery: Int32?) -> UInt8 {
+        guard let delivery else { return SeriesKey.noProvider }
+        return deliveries[delivery].isPrinted ? Provider.log.rawValue : deliveries[delivery].provider.rawValue
     }
 
     /// Notes one outcome for each device that the record says is owed; for the whole job when it names none.

@@ -32,7 +32,7 @@ extension Shard {
         removals.append(
             SuspectToken(
                 token: unsafe RemovedToken(
-                    app: jobs[slot.job].app, recipient: Array(recipient),
+                    app: jobs[slot.job].app, provider: slot.provider, recipient: Array(recipient),
                     token: StoredToken(Array(slot.token), DevicePlatform(slot.platform)),
                     beforeMs: registeredBeforeMs),
                 device: unsafe Array(slot.device), dueMs: loop.nowMs &+ Self.suspicionMs))
@@ -45,13 +45,13 @@ extension Shard {
         removals.removeAll { suspect in
             if breakers[Int(suspect.token.app)].isOpen(nowMs: nowMs) {
                 kept += 1
+                counts.series.add(SeriesKey(.tokenSpared, app: suspect.token.app))
                 return true
             }
             return suspect.dueMs <= loop.nowMs && remove(suspect.token, device: suspect.device)
         }
         counts.suspects = removals.count
         guard kept > 0 else { return }
-        counts.tokensSpared &+= UInt64(kept)
         logger.notice(
             "tokens.spared", "Refused tokens are kept, since too many are refused at once.",
             ["tokens": .number(kept)])

@@ -44,6 +44,8 @@ struct ShardSettings: Sendable {
     var zoneFolder = "/usr/share/zoneinfo"
     /// How long a device counts as there after it was registered, in milliseconds; 0: for ever.
     var staleAfterMs: Int64 = 0
+    /// How many series of counters with an app of their own a shard keeps.
+    var seriesMax = 10_000
     /// Where changed credentials come from; nil when they never change.
     var live: LiveDirectory?
 }
@@ -209,6 +211,7 @@ final class Shard {
             directory.apps.enumerated().map { (Hash64.of(text: $1.name), Int32($0)) },
             uniquingKeysWith: { first, _ in first })
         wallOffsetMs = Clock.wallMs - Int64(loop.nowMs)
+        counts.series = SeriesTable(limit: settings.seriesMax)
         settings.control.join(shard: index)
     }
 
@@ -375,6 +378,8 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
                 explanation: route.explanation, isPaused: route.availability(nowMs: nowMs) != .ready,
                 circuit: circuits[index].gauge, circuitOpenings: circuits[index].openings)
         }
+        counts.tickMs = loop.nowMs
+        if isHeldUp { counts.heldUpMs = loop.nowMs }
         let copy = counts
         mailbox.status.withLock { $0 = copy }
     }

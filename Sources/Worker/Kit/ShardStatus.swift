@@ -18,18 +18,17 @@ struct ShardStatus: Sendable {
     var batches = 0
     var jobsFinished: UInt64 = 0
     var jobsDropped: UInt64 = 0
-    var redisRoundTrips: UInt64 = 0
+    var redisScripts: UInt64 = 0
     var resends: UInt64 = 0
     var redisHeld: UInt64 = 0
     var duplicateHops: UInt64 = 0
     var headersDropped: UInt64 = 0
     var allocations: UInt64 = 0
     var turns: UInt64 = 0
-    /// By ``DeliveryOutcome``.
-    var outcomes = [UInt64](repeating: 0, count: DeliveryOutcome.allCases.count)
+    /// By app, provider, lane, outcome and reason.
+    var series = SeriesTable(limit: .max)
     /// By ``Reason``: why deliveries ended or are retried.
     var reasons = [UInt64](repeating: 0, count: Reason.allCases.count)
-    var retried: UInt64 = 0
     /// Jobs put off by a recipient's cap, and by another job with their dedup key or id.
     var capWaits: UInt64 = 0
     var quietWaits: UInt64 = 0
@@ -42,10 +41,8 @@ struct ShardStatus: Sendable {
     var quotaPutOffs: UInt64 = 0
     var quotaRefusals: UInt64 = 0
     var quotaWaiting = 0
-    var dead: UInt64 = 0
     /// Jobs handed over to the broadcast stage.
     var broadcasts: UInt64 = 0
-    var tokensRemoved: UInt64 = 0
     /// Questions to the other environment of APNs about a token.
     var probes: UInt64 = 0
     /// Devices whose environment was corrected after one.
@@ -62,16 +59,21 @@ struct ShardStatus: Sendable {
     var shareWaits: UInt64 = 0
     /// Apps that fill their share and hardly move.
     var stuckApps = 0
-    /// Tokens that are removed soon, and those that a mass refusal has spared.
+    /// Tokens that are removed soon.
     var suspects = 0
-    var tokensSpared: UInt64 = 0
     /// The version of the kill switch that is obeyed, and its entries in force.
     var controlVersion: Int64 = -1
     var controlEntries = 0
     /// Deliveries that went by an old credential because the provider refused the new one.
     var rotationFallbacks: UInt64 = 0
-    /// Milliseconds from the job's publication to the provider's acceptance.
+    /// Milliseconds from publication to acceptance, for quantiles.
     var latency = Histogram()
+    var stages = StageTimes()
+    /// From commands to Redis to their replies, in milliseconds.
+    var redisRoundTrips = TimeBuckets()
+    /// When it was published, and when something outside last held jobs up; steady milliseconds.
+    var tickMs: UInt64 = 0
+    var heldUpMs: UInt64 = 0
     var routes: [RouteStatus] = []
     /// Routes that the shard knows of, the replaced ones included.
     var routesKnown = 0

@@ -1,4 +1,5 @@
 internal import Configuration
+internal import Core
 internal import EventLoop
 internal import Logging
 internal import Services
@@ -25,7 +26,7 @@ package enum WorkerCommand {
     /// Runs the process and returns its exit code.
     package static func main() -> Int32 {
         ServiceRunner.prepare()
-        let arguments = Console.arguments(for: command, version: "0.1.0")
+        let arguments = Console.arguments(for: command, version: Version.current)
         let path = arguments.string("config")
         let environment = Console.environment
         let load: @Sendable () -> Result<Settings, ConfigurationFailure> = {

@@ -6,6 +6,7 @@ internal import HTTPServer
 internal import Jobs
 internal import Kafka
 package import Logging
+internal import Metrics
 internal import Providers
 internal import Redis
 internal import Registry
@@ -96,7 +97,9 @@ package final class WorkerService {
         shards = shardLoops.map { ShardMailbox(waker: $0.waker) }
         if let listen = settings.http.worker {
             // Before the threads: with its port taken a worker does not run.
-            server = try Self.health(lanes, shards, stopping, keeper, reloader).serve(
+            server = try Self.health(
+                lanes, shards, directory.apps.map(\.name), stopping, keeper, reloader
+            ).serve(
                 HTTPServerOptions(host: listen.host, port: UInt16(clamping: listen.port)))
         } else {
             server = nil
@@ -126,6 +129,9 @@ package final class WorkerService {
         options.pod = HostName.current
         return options
     }
+
+    /// Series of counters that the process exposes with an app of their own; twenty a busy app is usual.
+    private static let seriesMax = 40_000
 
     // MARK: Threads
 
@@ -164,7 +170,8 @@ package final class WorkerService {
             controlIntervalMs: UInt64(clamping: settings.worker.controlIntervalMs),
             circuit: settings.providers.circuit, appShare: settings.worker.inFlightAppShare,
             zoneFolder: settings.registry.zoneFolder,
-            staleAfterMs: settings.registry.staleAfterMs, live: live)
+            staleAfterMs: settings.registry.staleAfterMs,
+            seriesMax: max(256, Self.seriesMax / loops.count), live: live)
         let directory = live.snapshot()
         var threads: [WorkerThread] = []
         for (index, loop) in loops.enumerated() {
@@ -277,7 +284,7 @@ package final class WorkerService {
     package var outcomes: [String: UInt64] {
         var sums: [String: UInt64] = [:]
         for mailbox in shards {
-            let counts = mailbox.status.withLock { $0.outcomes }
+            let counts = mailbox.status.withLock { $0 }.series.outcomes
             for outcome in DeliveryOutcome.allCases {
                 sums["\(outcome.name)", default: 0] += counts[Int(outcome.rawValue)]
             }
@@ -286,16 +293,17 @@ package final class WorkerService {
     }
 
     private static func health(
-        _ lanes: [LaneControl], _ shards: [ShardMailbox], _ stopping: Locked<Bool>,
+        _ lanes: [LaneControl], _ shards: [ShardMailbox], _ apps: [String], _ stopping: Locked<Bool>,
         _ keeper: CredentialKeeper, _ reloader: CredentialReloader
     ) -> HealthEndpoints {
         let report: @Sendable () -> WorkerReport = {
             WorkerReport(
-                lanes, shards, isStopping: stopping.withLock { $0 }, credentials: keeper.status,
+                lanes, shards, apps: apps, isStopping: stopping.withLock { $0 }, credentials: keeper.status,
                 reloads: reloader.status)
         }
         return HealthEndpoints(
-            live: { report().liveness }, ready: { report().readiness }, metrics: { report().metrics() },
-            status: { report().summary() })
+            role: .worker, live: { report().liveness }, ready: { report().readiness },
+            metrics: { report().write(to: &$0) }, status: { report().summary() },
+            page: { report().page() })
     }
 }

@@ -2,6 +2,7 @@ internal import Core
 internal import EventLoop
 internal import Glibc
 internal import Kafka
+internal import Metrics
 internal import Redis
 internal import Terminal
 
@@ -210,18 +211,15 @@ final class PipelineBench {
     /// Everything must have been accepted, or the figures are of something else.
     private func checkOutcomes(_ worker: ChildProcess, _ jobs: Int) throws(StackFailure) {
         let end = Clock.monotonicMs + 5_000
-        var seen: Substring = "nothing"
+        var seen = 0.0
         while Clock.monotonicMs < end {
             let metrics = stack.metrics(port: stack.workerPorts.last ?? 0) ?? ""
-            let name = "peal_deliveries_total{outcome=\"accepted\"} "
-            for line in metrics.split(separator: "\n") where line.hasPrefix(name) {
-                seen = line.dropFirst(name.count)
-            }
+            seen = MetricText(metrics).sum("peal_deliveries_total", where: "outcome", is: "accepted")
             if Int(seen) == jobs { return }
             usleep(50_000)
         }
         throw StackFailure(
-            .program, "\(seen) of \(jobs) were accepted; the worker's log ends:\n\(worker.logTail())")
+            .program, "\(Int(seen)) of \(jobs) were accepted; the worker's log ends:\n\(worker.logTail())")
     }
 
     private func requests() throws(StackFailure) -> Int {

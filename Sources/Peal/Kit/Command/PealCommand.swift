@@ -1,3 +1,4 @@
+internal import Core
 internal import EventLoop
 package import Terminal
 
@@ -8,8 +9,7 @@ package enum PealCommand {
         "peal", summary: "The operator's tool of the Peal notification pipeline.",
         subcommands: [
             UpCommand.command, DemoCommand.command, BenchCommand.command, ChaosCommand.command,
-            ControlCommand.command, TopicsCommand.command, DeadCommand.command, TraceCommand.command,
-            SizeCommand.command,
+            ControlCommand.command, SizeCommand.command,
         ],
         details: """
             Everything that 'up' and 'demo' start runs on loopback and ends with them: an embedded Kafka
@@ -21,7 +21,7 @@ package enum PealCommand {
     /// - Returns: the exit code: 0 good, 1 something was found wrong, 2 it could not run, 64 a usage mistake.
     package static func main() -> Int32 {
         Signals.ignorePipe()
-        let arguments = Console.arguments(for: command, version: "0.1.0")
+        let arguments = Console.arguments(for: command, version: Version.current)
         do throws(UsageFailure) {
             switch arguments.path.first {
             case "up": return try UpCommand.run(arguments)
@@ -29,11 +29,8 @@ package enum PealCommand {
             case "bench": return try BenchCommand.run(arguments)
             case "chaos": return try ChaosCommand.run(arguments)
             case "control": return try ControlCommand.run(arguments)
-            case "topics": return try TopicsCommand.run(arguments)
-            case "dead": return try DeadCommand.run(arguments)
-            case "trace": return try TraceCommand.run(arguments)
             case "size": return try SizeCommand.run(arguments)
-            default: throw UsageFailure("name a command; see --help")
+            default: throw UsageFailure("name a command: up, demo, bench, chaos, control or size; see --help")
             }
         } catch {
             Console.failUsage(error, of: command)

@@ -82,7 +82,7 @@ struct SizePlan: Equatable, Sendable {
         let all = [
             Limit(
                 name: "workers' CPU", share: workerCores / (pods * Double(request.coresPerPod)),
-                sign: "peal_lane_lag grows while peal_deliveries_open stays below its bound",
+                sign: "peal_consumer_lag_records grows while peal_deliveries_open stays below its bound",
                 lever: "more worker pods, up to one for each partition"),
             Limit(
                 name: "deliveries in flight",
@@ -91,7 +91,7 @@ struct SizePlan: Equatable, Sendable {
                 lever: "more pods or shards, or a higher worker.in_flight"),
             Limit(
                 name: "Redis' CPU", share: redisCores / Double(redisShards),
-                sign: "a redis-server near one core, and peal_latency_ms grows",
+                sign: "a redis-server near one core, and peal_redis_command_duration_seconds grows",
                 lever: "Redis Cluster with more shards"),
             Limit(
                 name: "Redis' memory",

@@ -137,7 +137,7 @@ enum APIOperations {
         APIOperation("GET", "/readyz", "readyz", tag: "service", .open, "Ask whether it can work")
             .answer(200, "It can.", "Text").answer(503, "It can't; the text says why.", "Text"),
         APIOperation("GET", "/statusz", "statusz", tag: "service", .open, "Read how it stands")
-            .answer(200, "How it stands.", "Document"),
+            .answer(200, "How it stands; as JSON with format=json or Accept: application/json.", "Text"),
         APIOperation("GET", "/metrics", "metrics", tag: "service", .open, "Read its metrics (Prometheus)")
             .answer(200, "The metrics.", "Text"),
     ]

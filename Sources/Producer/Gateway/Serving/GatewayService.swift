@@ -2,6 +2,7 @@ internal import Configuration
 internal import EventLoop
 package import HTTPServer
 package import Logging
+internal import Metrics
 
 /// The gateway: HTTP in front, jobs to Kafka and the registry in Redis behind.
 ///
@@ -24,6 +25,7 @@ package final class GatewayService: Sendable {
         let ring: KeyRing?
         let senders: Locked<[SendingControl]>
         let connections: Locked<@Sendable () -> Int>
+        let draining = Locked(false)
     }
 
     /// Starts serving the gateway's own routes and `more`, whose handlers may ask the gatekeeper. `verifier`
@@ -157,6 +159,7 @@ package final class GatewayService: Sendable {
     /// Takes no more requests, answers those under way, waits for the jobs that Kafka has not acknowledged,
     /// and ends the threads.
     package func stop() {
+        parts.draining.withLock { $0 = true }
         server.stop(deadlineMs: drainDeadlineMs)
         housekeeper.stop()
         parts.registry.stop()
@@ -198,6 +201,7 @@ extension GatewayService.Parts {
 
     /// Without Kafka the gateway is of little use; without Redis it still takes sends.
     var ready: Health {
+        if draining.withLock({ $0 }) { return .failing("draining") }
         let all = senders.withLock { $0 }.map(\.gauges)
         if all.contains(where: \.isKafkaAway) { return .failing("No Kafka broker answers.") }
         if all.contains(where: { !$0.hasMetBroker }) { return .failing("No Kafka broker has answered yet.") }
@@ -210,8 +214,9 @@ extension GatewayService.Parts {
 
     var endpoints: HealthEndpoints {
         HealthEndpoints(
-            live: { live }, ready: { ready }, metrics: { hub.metrics.prometheus(gauges) },
-            status: { hub.metrics.json(gauges) })
+            role: .gateway, live: { live }, ready: { ready },
+            metrics: { hub.metrics.write(gauges, to: &$0) }, status: { hub.metrics.json(gauges) },
+            page: { hub.metrics.page(gauges, live: live, ready: ready) })
     }
 }
 

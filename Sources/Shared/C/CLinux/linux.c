@@ -2,6 +2,7 @@
 #include "CLinux.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -249,6 +250,37 @@ uint64_t peal_process_rss_bytes(void) {
     int n = fscanf(file, "%lu %lu", &size, &resident);
     fclose(file);
     return n == 2 ? (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+int64_t peal_process_start_ms(void) {
+    FILE *file = fopen("/proc/self/stat", "re");
+    if (!file) return 0;
+    char line[1024];
+    size_t length = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[length] = 0;
+    /* The name is in parentheses and may hold anything; the start is the 20th field behind it. */
+    char *rest = strrchr(line, ')');
+    unsigned long long ticks = 0;
+    if (!rest || sscanf(rest + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &ticks) != 1)
+        return 0;
+    uint64_t age_ms = clock_ns(CLOCK_BOOTTIME) / 1000000 - ticks * 1000 / (unsigned long long)sysconf(_SC_CLK_TCK);
+    return peal_realtime_ms() - (int64_t)age_ms;
+}
+
+int peal_process_open_fds(void) {
+    DIR *folder = opendir("/proc/self/fd");
+    if (!folder) return 0;
+    int count = 0;
+    while (readdir(folder)) count++;
+    closedir(folder);
+    /* Without the two dots and the folder's own descriptor. */
+    return count - 3;
+}
+
+uint64_t peal_process_max_fds(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : (uint64_t)limit.rlim_cur;
 }
 
 int64_t peal_random(void *buffer, size_t length) { return getrandom(buffer, length, 0); }

@@ -229,7 +229,7 @@ final class HTTP2Connection: IOHandler {
             unsafe notes.pointee.goAway = nil
             goAwayReason = goAway.debugData
             goAwayCode = goAway.code
-            pool.metrics.goAways &+= 1
+            pool.metrics.noteGoAway(GoAwayReason.word(goAway.code, debugData: goAway.debugData))
             pool.metrics.lastGoAway = Self.describe(goAway)
             perform(machine.retire(.goAway, nowMs: loop.nowMs))
         }

@@ -99,6 +99,8 @@ package struct PoolMetrics: Sendable, Equatable {
     package var connectFailures: UInt64 = 0
     package var lost: UInt64 = 0
     package var goAways: UInt64 = 0
+    /// The same by ``GoAwayReason``.
+    package var goAwayReasons: [String: UInt64] = [:]
     package var pings: UInt64 = 0
     package var pingTimeouts: UInt64 = 0
     package var bodiesCut: UInt64 = 0
@@ -116,4 +118,13 @@ package struct PoolMetrics: Sendable, Equatable {
 
     /// The names of the reasons to retire a connection, usable as metric labels.
     package static let retirements = ConnectionMachine.Reason.allCases.map(\.label)
+
+    /// Nothing yet.
+    package init() {}
+
+    mutating func noteGoAway(_ word: String) {
+        goAways &+= 1
+        let isKnown = goAwayReasons[word] != nil || goAwayReasons.count < GoAwayReason.wordsMax
+        goAwayReasons[isKnown ? word : GoAwayReason.other, default: 0] &+= 1
+    }
 }

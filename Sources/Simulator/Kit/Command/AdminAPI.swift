@@ -1,6 +1,7 @@
 import Core
 import EventLoop
 import HTTPServer
+import Metrics
 
 /// The simulator's plain HTTP interface: record, faults, devices, counters, credentials.
 ///
@@ -14,6 +15,7 @@ final class AdminAPI: Sendable {
 
     /// Answers one request.
     func answer(_ request: HTTPRequest) -> HTTPResponse {
+        if request.path != "/statusz", let answer = endpoints.respond(request) { return answer }
         switch (request.method, request.path) {
         case ("GET", "/record"): return requests(request)
         case ("DELETE", "/record"):
@@ -23,9 +25,7 @@ final class AdminAPI: Sendable {
         case ("GET", "/stats"):
             guard let stats = simulator.stats() else { return .refusal(503, "The simulator is stopping.") }
             return json { stats.append(json: &$0) }
-        case ("GET", "/metrics"): return metrics()
         case ("GET", "/keys"): return json { self.keys(&$0) }
-        case ("GET", "/livez"), ("GET", "/readyz"): return .text(200, "ok")
         case ("POST", "/token"), ("POST", "/faults"), ("DELETE", "/faults"), ("POST", "/devices"),
             ("POST", "/clock"), ("DELETE", "/tokens"):
             return change(request)
@@ -79,23 +79,13 @@ final class AdminAPI: Sendable {
         buffer.append("}")
     }
 
-    private func metrics() -> HTTPResponse {
-        guard let stats = simulator.stats() else { return .refusal(503, "The simulator is stopping.") }
-        let counts = simulator.record.answers
-        var lines = [
-            "peal_simulator_requests_total \(stats.requests)",
-            "peal_simulator_accepted_total \(counts.accepted)",
-            "peal_simulator_open_connections \(stats.openConnections)",
-            "peal_simulator_record_dropped_total \(simulator.record.dropped)",
-        ]
-        for reason in APNsReason.allCases where reason != .none && counts.count(reason) > 0 {
-            lines.append(
-                "peal_simulator_apns_refused_total{reason=\"\(reason.name)\"} \(counts.count(reason))")
-        }
-        for error in FCMError.allCases where error != .none && counts.count(error) > 0 {
-            lines.append("peal_simulator_fcm_refused_total{error=\"\(error.name)\"} \(counts.count(error))")
-        }
-        return .text(200, lines.joined(separator: "\n"))
+    /// The paths that it has in common with Peal's services.
+    private var endpoints: HealthEndpoints {
+        HealthEndpoints(
+            role: .simulator,
+            live: { self.simulator.stats() == nil ? .failing("The simulator is stopping.") : .ok },
+            ready: { self.simulator.stats() == nil ? .failing("The simulator is stopping.") : .ok },
+            metrics: { SimulatorFamilies.write(self.simulator, to: &$0) })
     }
 
     // MARK: - Changes

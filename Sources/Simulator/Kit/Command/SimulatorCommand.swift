@@ -96,7 +96,7 @@ package enum SimulatorCommand {
     }
 
     /// Reads the process's command line and serves; the process's exit code.
-    package static func main() -> Int32 { run(Console.arguments(for: command, version: "0.1.0")) }
+    package static func main() -> Int32 { run(Console.arguments(for: command, version: Version.current)) }
 
     /// Serves until SIGINT or SIGTERM; the process's exit code.
     package static func run(_ arguments: Arguments) -> Int32 {

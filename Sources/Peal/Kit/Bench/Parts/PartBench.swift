@@ -151,7 +151,7 @@ final class PartBench {
         }
     }
 
-    private static let partitionsMetric = "peal_lane_partitions{lane=\"\(BenchJobs.lane)\"}"
+    private static let partitionsMetric = "peal_consumer_partitions{lane=\"\(BenchJobs.lane)\"}"
 
     /// Stops them; they give back what they have not started.
     func stop(_ workers: [ChildProcess]) {

@@ -45,6 +45,10 @@ uint64_t peal_monotonic_ns(void);
 int64_t peal_realtime_ms(void);
 uint64_t peal_process_cpu_ns(void);
 uint64_t peal_process_rss_bytes(void);
+/* When the process started, ms since 1970; its descriptors and how many it may have. 0 when unknown. */
+int64_t peal_process_start_ms(void);
+int peal_process_open_fds(void);
+uint64_t peal_process_max_fds(void);
 int64_t peal_random(void *buffer, size_t length);
 void peal_thread_name(const char *name);
 int peal_cpu_count(void);
