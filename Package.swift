@@ -97,6 +97,7 @@ let package = Package(
         shared("Terminal", ["Core", "EventLoop"]),
         shared("Configuration", ["Core", "Decisions", "Rendering", "YAML"]),
         shared("Registry", ["Core", "Decisions", "EventLoop", "Redis", "Security"]),
+        shared("Overview", ["Core", "Decisions", "EventLoop", "Redis", "Registry"]),
         shared(
             "Providers",
             [
@@ -136,7 +137,8 @@ let package = Package(
             "GatewayKit", "Sources/Producer/Gateway",
             [
                 "Core", "Decisions", "Jobs", "EventLoop", "Metrics", "Security", "Kafka", "Redis",
-                "HTTPServer", "Logging", "Terminal", "Configuration", "Registry", "Providers", "Services",
+                "HTTPServer", "Logging", "Terminal", "Configuration", "Registry", "Overview", "Providers",
+                "Services",
                 "ProducerKit",
             ]),
         library(
@@ -188,6 +190,9 @@ let package = Package(
         tests(
             "RegistryTests",
             ["Registry", "Decisions", "Redis", "Security", "EventLoop", "Core", "TestSupport"]),
+        tests(
+            "OverviewTests",
+            ["Overview", "Registry", "Decisions", "Redis", "EventLoop", "Core", "TestSupport"]),
         tests(
             "HTTPClientTests",
             ["HTTPClient", "HTTPServer", "Metrics", "Security", "EventLoop", "Core", "TestSupport"]),

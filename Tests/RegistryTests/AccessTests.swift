@@ -223,7 +223,18 @@ struct RegistryExercise {
         }
     }
 
+    private func overview() throws {
+        try session.run { OverviewCommands.know(apps: [app], nowMs: 1, into: &$0) }
+        try session.run { OverviewCommands.forgetApps(nowMs: 1, into: &$0) }
+        try session.run {
+            OverviewCommands.count(app: app, campaign: "c}x{", [("accepted", 1)], nowMs: 1, into: &$0)
+        }
+        try session.run { OverviewCommands.list(broadcast: "b", app: app, nowMs: 1, into: &$0) }
+        try session.run { OverviewCommands.trimBroadcasts(app: app, into: &$0) }
+    }
+
     private func appWide() throws {
+        try overview()
         var batch = CounterBatch(apps: [app], fields: CounterFields.standard)
         batch.add(app: 0, field: 0)
         var failures: [RedisFailure] = []

@@ -19,6 +19,8 @@ enum ExpandQuestion: UInt8 {
     case start
     /// What an operator holds back.
     case control
+    /// The list of broadcasts; the answer is of no interest.
+    case list
 }
 
 // From parts to pages of recipients, and back to Redis.
@@ -49,7 +51,7 @@ extension ExpandRunner {
     }
 
     /// Issues a question; false when it is to be asked again later.
-    private func ask(
+    func ask(
         _ question: ExpandQuestion, _ number: UInt32, _ encode: (inout RedisCommandBuffer) -> Void
     ) -> Bool {
         guard let redis, redis.isReady else { return false }

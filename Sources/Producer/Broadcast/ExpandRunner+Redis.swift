@@ -27,7 +27,7 @@ extension ExpandRunner: RedisReplyHandler {
             snapshot.planned &+= 1
             finish(plan.record)
         case .control: controlRead(reply)
-        case nil: break
+        case .list, nil: break
         }
     }
 
@@ -66,6 +66,7 @@ extension ExpandRunner: RedisReplyHandler {
 
     private func noted(_ plan: PlanWork, _ reply: borrowing RedisReplyView) {
         plan.isAsking = false
+        list(plan)
         guard reply[0].text == BroadcastStatus.State.planned.rawValue, let count = reply[1].integer,
             (1...Int64(PartRange.partsMax)).contains(count)
         else {
@@ -74,6 +75,15 @@ extension ExpandRunner: RedisReplyHandler {
             return finish(plan.record)
         }
         plan.publish(parts: Int(count))
+    }
+
+    /// Puts a broadcast on its app's list, for whoever wants to see what there is. Nothing depends on it.
+    private func list(_ plan: PlanWork) {
+        let of = plan.template.identity
+        _ = ask(.list, plan.number) {
+            OverviewCommands.list(broadcast: of.id, app: of.app, nowMs: Clock.wallMs, into: &$0)
+        }
+        _ = ask(.list, plan.number) { OverviewCommands.trimBroadcasts(app: of.app, into: &$0) }
     }
 
     func redisFailed(_ tag: RedisTag, _ failure: RedisFailure) {
@@ -98,7 +108,7 @@ extension ExpandRunner: RedisReplyHandler {
             plan.isAsking = false
             plan.retryAtMs = loop.nowMs &+ Self.restMs
         case .control: controlFailed(failure)
-        case nil: break
+        case .list, nil: break
         }
     }
 

@@ -4,6 +4,8 @@ package import HTTPServer
 internal import Jobs
 package import Logging
 internal import Metrics
+internal import Redis
+internal import Registry
 
 /// The broadcast stage: one thread with a consumer of both of its topics, a producer and a Redis connection.
 ///
@@ -17,6 +19,7 @@ internal import Metrics
 package final class ExpandService: Sendable {
     private let control: ExpandControl
     private let thread: Locked<WorkerThread?>
+    private let beacon: Locked<PodBeacon?>
 
     /// Starts serving.
     /// - Throws: when librdkafka refuses a property, or the system a descriptor or memory.
@@ -26,21 +29,39 @@ package final class ExpandService: Sendable {
         }
         let runner = try ExpandRunner(settings, parser: parser, loop: try EventLoop(), log: log)
         let control = runner.control
-        return ExpandService(control, WorkerThread.start(name: "expand") { runner.run() })
+        let beacon = PodBeacon(name: PodLine.podName, redis: settings.redis, line: Self.line(control))
+        return ExpandService(control, WorkerThread.start(name: "expand") { runner.run() }, beacon)
     }
 
-    private init(_ control: ExpandControl, _ thread: WorkerThread) {
+    private init(_ control: ExpandControl, _ thread: WorkerThread, _ beacon: PodBeacon) {
         self.control = control
         self.thread = Locked(thread)
+        self.beacon = Locked(beacon)
+    }
+
+    /// Gives the lines of `peal:pods`.
+    private static func line(_ control: ExpandControl) -> @Sendable () -> [UInt8] {
+        let startedMs = Clock.wallMs
+        return {
+            let now = control.snapshot
+            var line = PodLine(role: "expand", startedMs: startedMs, ready: Self.ready(control).sentence)
+            line.set("parts", Int64(now.parts))
+            line.set("parts_paused", Int64(now.partsPaused))
+            line.set("recipients", Int64(clamping: now.recipients))
+            line.set("control", now.controlVersion)
+            return line.end()
+        }
     }
 
     /// How things stand; at most about 250 ms old.
     package var snapshot: ExpandSnapshot { control.snapshot }
 
     /// Whether the thread goes round.
-    package var live: Health {
+    package var live: Health { Self.live(control) }
+
+    private static func live(_ control: ExpandControl) -> Health {
         if control.hasFailed { return .failing("The Kafka consumer can't go on.") }
-        let tickMs = snapshot.tickMs
+        let tickMs = control.snapshot.tickMs
         if tickMs > 0, Clock.monotonicMs > tickMs + 30_000 {
             return .failing("The stage's thread has not moved for 30 seconds.")
         }
@@ -48,13 +69,15 @@ package final class ExpandService: Sendable {
     }
 
     /// Whether the group has been joined and Redis answers.
-    package var ready: Health {
+    package var ready: Health { Self.ready(control) }
+
+    private static func ready(_ control: ExpandControl) -> Health {
         if control.isStopping { return .failing("draining") }
-        let now = snapshot
+        let now = control.snapshot
         if !now.isMember { return .failing("The stage has not joined its consumer group.") }
         if !now.isRedisReady { return .failing("Redis does not answer. \(now.redisFailure)") }
         if !now.isControlKnown { return .failing("It is not known yet what is paused.") }
-        return live
+        return Self.live(control)
     }
 
     /// Whether the consumer can't go on: the process is to be restarted.
@@ -77,6 +100,11 @@ package final class ExpandService: Sendable {
 
     private func end(abandons: Bool) {
         control.stop(abandons: abandons)
+        let beacon = beacon.withLock { (beacon: inout PodBeacon?) -> PodBeacon? in
+            defer { beacon = nil }
+            return beacon
+        }
+        defer { beacon?.stop() }
         let running = thread.withLock { (thread: inout WorkerThread?) -> WorkerThread? in
             defer { thread = nil }
             return thread

@@ -52,10 +52,15 @@ package enum RetryCommand {
     }
 
     private static func serve(_ arguments: Arguments, _ settings: Settings) throws -> Int32 {
-        let retry = try retrySettings(arguments, settings)
+        var retry = try retrySettings(arguments, settings)
         let (log, sink) = settings.makeLogger(
             "retry", json: arguments.flag("json"), levels: try arguments.logLevels())
         for warning in settings.warnings { log.warning("retry.configuration", warning) }
+        do throws(ConfigurationFailure) {
+            retry.redis = try settings.redisOptions(scripts: [])
+        } catch {
+            log.warning("retry.not_listed", "It is not listed among the pods: \(error)")
+        }
         let address = try arguments.listenAddress(or: settings.http.retry)
         let service: RetryService
         let server: HTTPServer?

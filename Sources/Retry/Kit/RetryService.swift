@@ -1,9 +1,12 @@
+internal import Core
 import Decisions
 import EventLoop
 package import HTTPServer
 package import Kafka
 package import Logging
 import Metrics
+internal import Redis
+internal import Registry
 
 /// The retry service: one thread, one consumer group and one producer for each retry topic.
 ///
@@ -16,6 +19,7 @@ import Metrics
 package final class RetryService: Sendable {
     private let controls: [TierControl]
     private let threads: Locked<[WorkerThread]>
+    private let beacon: Locked<PodBeacon?>
     private let drainDeadlineMs: UInt64
 
     /// Starts serving.
@@ -38,20 +42,45 @@ package final class RetryService: Sendable {
             for thread in threads { thread.join() }
             throw error
         }
-        return RetryService(controls, threads, drainDeadlineMs: settings.drainDeadlineMs)
+        let service = RetryService(controls, threads, drainDeadlineMs: settings.drainDeadlineMs)
+        if let redis = settings.redis { service.startBeacon(redis) }
+        return service
     }
 
     private init(_ controls: [TierControl], _ threads: [WorkerThread], drainDeadlineMs: UInt64) {
         self.controls = controls
         self.threads = Locked(threads)
         self.drainDeadlineMs = drainDeadlineMs
+        beacon = Locked(nil)
+    }
+
+    private func startBeacon(_ redis: RedisClientOptions) {
+        let beacon = PodBeacon(name: PodLine.podName, redis: redis, line: Self.line(controls))
+        self.beacon.withLock { $0 = beacon }
+    }
+
+    /// Gives the lines of `peal:pods`; each tells how late records were within the last ten seconds or so.
+    private static func line(_ controls: [TierControl]) -> @Sendable () -> [UInt8] {
+        let startedMs = Clock.wallMs
+        let recent = Locked(RecentHistogram())
+        return {
+            let now = RetrySnapshot(tiers: controls.map(\.snapshot))
+            let late = recent.withLock { $0.take(now.dueErrorMs, nowMs: Clock.monotonicMs) }
+            var line = PodLine(role: "retry", startedMs: startedMs, ready: Self.ready(controls).sentence)
+            line.set("depth", now.tiers.map { ($0.tier, $0.depth) })
+            line.set("held", now.tiers.reduce(Int64(0)) { $0 + Int64($1.held) })
+            line.set("due_error_p99_ms", Int64(clamping: late.quantile(0.99)))
+            return line.end()
+        }
     }
 
     /// How things stand; at most about 250 ms old.
     package var snapshot: RetrySnapshot { RetrySnapshot(tiers: controls.map(\.snapshot)) }
 
     /// Whether every tier's thread goes round.
-    package var live: Health {
+    package var live: Health { Self.live(controls) }
+
+    private static func live(_ controls: [TierControl]) -> Health {
         let now = Clock.monotonicMs
         for control in controls {
             let tier = control.snapshot
@@ -64,7 +93,9 @@ package final class RetryService: Sendable {
     }
 
     /// Whether every tier has joined its group and Kafka answers.
-    package var ready: Health {
+    package var ready: Health { Self.ready(controls) }
+
+    private static func ready(_ controls: [TierControl]) -> Health {
         if controls.contains(where: \.isStopping) { return .failing("draining") }
         for control in controls where !control.snapshot.isMember {
             return .failing("The \(control.snapshot.tier) tier has not joined its consumer group.")
@@ -72,7 +103,7 @@ package final class RetryService: Sendable {
         if controls.contains(where: { $0.snapshot.areBrokersAway }) {
             return .failing("No Kafka broker answers; records wait until one does.")
         }
-        return live
+        return Self.live(controls)
     }
 
     /// Whether a tier's consumer can't go on: the process is to be restarted.
@@ -96,6 +127,11 @@ package final class RetryService: Sendable {
     package func abandon() { end(abandons: true) }
 
     private func end(abandons: Bool) {
+        let beacon = beacon.withLock { (beacon: inout PodBeacon?) -> PodBeacon? in
+            defer { beacon = nil }
+            return beacon
+        }
+        defer { beacon?.stop() }
         for control in controls { control.stop(drainDeadlineMs: drainDeadlineMs, abandons: abandons) }
         let running = threads.withLock { (list: inout [WorkerThread]) -> [WorkerThread] in
             defer { list = [] }

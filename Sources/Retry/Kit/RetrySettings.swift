@@ -1,5 +1,6 @@
 package import Configuration
 package import Decisions
+package import Redis
 
 /// What the retry service works with.
 package struct RetrySettings: Sendable {
@@ -31,6 +32,8 @@ package struct RetrySettings: Sendable {
     package var lingerMs = 5
     /// How long a stop may take before what is left is given up to the next owner, in ms.
     package var drainDeadlineMs: UInt64 = 10_000
+    /// Where the service tells that it lives; nil for nowhere. It needs Redis for nothing else.
+    package var redis: RedisClientOptions?
     /// Whether the brokers are an `EmbeddedBroker`, whose waits are shortened.
     package var isEmbedded = false
 

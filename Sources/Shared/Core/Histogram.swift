@@ -55,6 +55,20 @@ package struct Histogram: Sendable {
         highest = max(highest, other.highest)
     }
 
+    /// What was recorded since `earlier`, a former state of this very histogram; all of it when the two don't
+    /// fit. The highest value is that of its bucket.
+    package func since(_ earlier: Histogram) -> Histogram {
+        guard precision == earlier.precision, total >= earlier.total else { return self }
+        var difference = Histogram(precision)
+        for index in counts.indices where counts[index] > earlier.counts[index] {
+            difference.counts[index] = counts[index] &- earlier.counts[index]
+            difference.total &+= difference.counts[index]
+            difference.highest = min(highest, upperBound(of: index))
+        }
+        difference.sum = sum &- earlier.sum
+        return difference
+    }
+
     /// The smallest bucket bound below which `fraction` (0...1) of the values lie; 0 when empty.
     package func quantile(_ fraction: Double) -> UInt64 {
         guard total > 0 else { return 0 }

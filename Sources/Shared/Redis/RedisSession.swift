@@ -92,6 +92,15 @@ package final class RedisSession {
         return inbox.values
     }
 
+    /// Issues a command whose answer nobody looks at, for statistics, of which a lost one is no harm; false
+    /// when it was not taken. ``waitForTold()`` comes behind the last one.
+    package func tell(_ encode: (inout RedisCommandBuffer) -> Void) -> Bool {
+        client.issue(RedisTag(kind: 0, value: .max), encode) == nil
+    }
+
+    /// Waits until everything that was told is answered or has failed.
+    package func waitForTold() { waitForAll() }
+
     /// Hears what happened since the last call and reads the clock, from which the next deadline counts.
     private func refresh() {
         loop.runOnce(maxWaitMs: 0)

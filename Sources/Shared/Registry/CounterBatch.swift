@@ -11,6 +11,25 @@ package enum CounterFields {
         "rejected",
         "dead", "cancelled", "sent", "failed", "retried", "tokens_removed",
     ]
+
+    /// The bounds by which accepted deliveries are counted, in ms from publication to acceptance.
+    package static let latencyBoundsMs: [Int64] = [
+        10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000,
+    ]
+    /// One field for each bound, of which a delivery counts in the first that holds it, and the last one for
+    /// those that took longer.
+    package static let latency = latencyBoundsMs.map { "latency:\($0)" } + ["latency:inf"]
+    /// The sum of those latencies, in ms.
+    package static let latencySum = "latency_ms"
+    /// What jobs and reads added to unread counters, and took from them.
+    package static let unreadAdded = "unread_added"
+    package static let unreadCleared = "unread_cleared"
+
+    /// Deliveries of campaigns that were not counted by campaign: an app has too many of them.
+    package static let campaignsUncounted = "campaigns_uncounted"
+
+    /// The deliveries of a lane that ended.
+    package static func lane(_ name: String) -> String { "lane:\(name)" }
 }
 
 /// Counts of a second or so, on their way to the live counters in Redis.

@@ -1,3 +1,4 @@
+internal import EventLoop
 package import Redis
 
 /// Reads: what a device tells when its user has seen something.
@@ -31,10 +32,21 @@ extension DeviceDirectory {
                 }
             }
         }.array
-        guard reply.count == 2, let unread = reply[0].integer, let isOurs = reply[1].integer else {
+        guard reply.count == 3, let unread = reply[0].integer, let isOurs = reply[1].integer else {
             throw RedisFailure(.protocolBroken, "an unexpected reply to read")
         }
+        count(added: reply[2].integer ?? 0)
         return ReadAnswer(unread: unread, isOurs: isOurs == 1)
+    }
+
+    /// Adds what a read changed to the live counters. They are statistics: a failure changes nothing.
+    private func count(added: Int64) {
+        guard added != 0 else { return }
+        let fields = [CounterFields.unreadAdded, CounterFields.unreadCleared]
+        var batch = CounterBatch(apps: [app], fields: fields)
+        batch.add(app: 0, field: added > 0 ? 0 : 1, added.magnitude)
+        batch.flush(minute: Clock.wallMs / 60_000) { _, encode in session.tell(encode) }
+        session.waitForTold()
     }
 
     /// Gives the claim of a push back that could not be published.

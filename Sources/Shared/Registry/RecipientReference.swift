@@ -168,6 +168,18 @@ package enum RegistryKeys {
     /// `peal:cast:{app:id}`, how far a broadcast has got.
     package static func broadcast(app: String, id: String) -> String { "peal:cast:{\(app):\(id)}" }
 
+    /// `peal:apps`, the apps that workers know, by when.
+    package static let apps = "peal:apps"
+
+    /// `peal:campaigns:{app}`, an app's campaigns by when they were last counted.
+    package static func campaigns(app: String) -> String { "peal:campaigns:{\(app)}" }
+
+    /// `peal:campaign:{app}:<name>`, what became of a campaign's deliveries.
+    package static func campaign(app: String, name: String) -> String { "peal:campaign:{\(app)}:\(name)" }
+
+    /// `peal:casts:{app}`, an app's latest broadcasts by when they were first seen.
+    package static func broadcasts(app: String) -> String { "peal:casts:{\(app)}" }
+
     /// `peal:control`, what an operator paused.
     package static let control = "peal:control"
 

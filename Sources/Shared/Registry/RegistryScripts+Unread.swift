@@ -44,30 +44,32 @@ extension RegistryScripts {
 
         """
 
-    /// Carries a change out: `set`, `add` or `thread`; gives the counter and 1 if it was carried out.
+    /// Carries a change out: `set`, `add` or `thread`; gives the counter, 1 if it was carried out, and what
+    /// that added.
     private static let change =
         trimThreads + roomForThread + """
             local call=redis.call
             local function change(key,what,count,at,thread)
              local u=call('HMGET',key,'n','s')
              local n=tonumber(u[1]) or 0
+             local was=n
              if what=='thread' then
               local k='t'..thread
               local t=tonumber(call('HGET',key,k))
-              if not t and (count<=0 or not room(key)) then return n,0 end
+              if not t and (count<=0 or not room(key)) then return n,0,0 end
               count=math.min(math.max(0,count),1e9)
               n=n+count-(t or 0)
               if count>0 then call('HSET',key,k,count) else call('HDEL',key,k) end
              elseif what=='add' then n=n+count
              else
-              if at>0 and at<(tonumber(u[2]) or 0) then return n,0 end
+              if at>0 and at<(tonumber(u[2]) or 0) then return n,0,0 end
               n=count
               if at>0 then call('HSET',key,'s',string.format('%.0f',at)) end
              end
              n=math.min(math.max(0,n),1e9)
              call('HSET',key,'n',n)
              trim(key,n)
-             return n,1
+             return n,1,n-was
             end
 
             """
@@ -78,7 +80,10 @@ extension RegistryScripts {
     /// - Returns: `{unread, applied}`.
     package static let setUnread = RedisScript(
         name: "set_unread",
-        source: change + "return {change(KEYS[1],'set',tonumber(ARGV[1]),tonumber(ARGV[2]))}")
+        source: change + """
+            local n,applied=change(KEYS[1],'set',tonumber(ARGV[1]),tonumber(ARGV[2]))
+            return {n,applied}
+            """)
 
     /// Adds to the unread counter, which never becomes negative.
     ///
@@ -92,11 +97,11 @@ extension RegistryScripts {
     /// - Keys: user, the claim. Arguments: `set`, `add` or `thread`, the count or the delta, the client's
     ///   milliseconds since 1970 of a `set` (0: no comparison), milliseconds that the claim lives, the
     ///   thread.
-    /// - Returns: `{unread, 1 if the caller has to publish the push}`.
+    /// - Returns: `{unread, 1 if the caller has to publish the push, what the read added}`.
     package static let read = RedisScript(
         name: "read",
         source: change + """
-            local n=change(KEYS[1],ARGV[1],tonumber(ARGV[2]),tonumber(ARGV[3]),ARGV[5])
-            return {n,call('SET',KEYS[2],'1','NX','PX',ARGV[4]) and 1 or 0}
+            local n,_,d=change(KEYS[1],ARGV[1],tonumber(ARGV[2]),tonumber(ARGV[3]),ARGV[5])
+            return {n,call('SET',KEYS[2],'1','NX','PX',ARGV[4]) and 1 or 0,d}
             """)
 }

@@ -3,11 +3,12 @@ package import Redis
 /// The scripts of the registry. Each names all its keys, and all keys of one call share a hash tag.
 package enum RegistryScripts {
     /// Every script, for ``RedisClientOptions/scripts``.
-    package static let all = [
-        admit, setUnread, addUnread, read, settleDedup, claimID, settleID, putDevice, removeDevice,
-        takeToken, releaseToken, claimHop, takeTokens, slowQuota, tickTimeSeries,
-        correctEnvironment, listTopic, unlistTopic, CredentialStore.changeScript, unlock,
-    ]
+    package static let all =
+        [
+            admit, setUnread, addUnread, read, settleDedup, claimID, settleID, putDevice, removeDevice,
+            takeToken, releaseToken, claimHop, takeTokens, slowQuota, tickTimeSeries,
+            correctEnvironment, listTopic, unlistTopic, CredentialStore.changeScript, unlock,
+        ] + OverviewCommands.scripts
 
     /// At most one call a job: claims the dedup key, counts the job once, charges the frequency cap.
     ///

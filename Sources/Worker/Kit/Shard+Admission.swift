@@ -188,7 +188,7 @@ extension Shard: RedisReplyHandler {
         case .tokens: quotaGranted(Int(clamping: tag.value), TokenGrant(copy reply))
         case .controlVersion, .control: controlAnswered(question, reply)
         case .settleID, .settleDedup, .mark: claimSettled(tag)
-        case .count: break
+        case .count: counted(tag, reply)
         case .admit, .user, .devices, .claimHop, .late, .claimID:
             guard let index = asking(tag) else { return }
             switch question {
@@ -312,6 +312,9 @@ extension Shard: RedisReplyHandler {
     private func admitted(_ index: Int32, _ reply: borrowing RedisReplyView) {
         guard let answer = AdmissionReply(copy reply) else {
             return bury(index, .dead, .internalFault, "Redis answered the admission with something else")
+        }
+        if answer.unread != nil, !answer.wasCounted, jobs[index].unread != 0, isUncounted(index) {
+            tallyUnread(index)
         }
         switch answer.verdict {
         // A job may find itself done: then its worker died between that and its finished offset. Which of its

@@ -194,7 +194,7 @@ extension Shard {
                 .delivery, app: app, provider: provider(of: delivery), lane: jobs[index].lane,
                 outcome: outcome, reason: reason))
         if delivery == nil || outcome != .accepted { count(reason) }
-        tally(app, outcome, reason, delivery)
+        tally(index, outcome, reason, delivery)
         let level = app >= 0 ? traits[Int(app)].outcomes : .all
         guard level == .all || (level == .failures && outcome != .accepted) else { return }
         unsafe produceOutcome(index, outcome, reason, delivery, device: device)

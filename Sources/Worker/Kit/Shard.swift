@@ -48,6 +48,8 @@ struct ShardSettings: Sendable {
     var seriesMax = 10_000
     /// Where changed credentials come from; nil when they never change.
     var live: LiveDirectory?
+    /// What the process says of itself, for its line among the pods; nil for less.
+    var report: (@Sendable () -> WorkerReport)?
 }
 
 /// One thread's share of the work: it owns every job whose key falls to it, from the record to the outcome.
@@ -113,6 +115,9 @@ final class Shard {
     var refusedRecords: [Int32] = []
     var completions: [[Completion]]
     var counters: CounterBatch
+    var campaigns = CampaignCounts()
+    /// By lane: the field of its deliveries.
+    let laneFields: [Int]
     var counts = ShardStatus()
     /// By app: stops the removal of tokens when too many are refused at once.
     var breakers: [InvalidationBreaker]
@@ -149,6 +154,8 @@ final class Shard {
     /// The recipient and the collapse id of the key that is being written.
     var lateName = ByteBuffer(capacity: 256)
     var lateID = ByteBuffer(capacity: 128)
+    /// The campaign of the delivery that is being counted.
+    var campaignName = ByteBuffer(capacity: 128)
     /// The thread of the job that is being admitted.
     var threadName = ByteBuffer(capacity: 256)
     var headers = KafkaHeaders()
@@ -157,6 +164,8 @@ final class Shard {
     private var lastFlushMs: UInt64 = 0
     var lastTickMs: UInt64 = 0
     let startedMs = Clock.wallMs
+    /// What the pod's line was made of lately.
+    var podMemory = PodMemory()
     private let appsByHash: [UInt64: Int32]
     let outcomeTopic: KafkaProducer.Topic
     let deadTopic: KafkaProducer.Topic
@@ -206,6 +215,7 @@ final class Shard {
             reserve: settings.urgentReserve, epochs: lanes.map(\.epoch))
         // The last one counts jobs whose app can't be told.
         breakers = directory.apps.map { _ in InvalidationBreaker(limits: settings.invalidation) }
+        laneFields = lanes.map { CounterField.lane($0.name) }
         counters = CounterBatch(apps: directory.apps.map(\.name) + ["unknown"], fields: CounterField.names)
         appsByHash = Dictionary(
             directory.apps.enumerated().map { (Hash64.of(text: $1.name), Int32($0)) },
@@ -239,6 +249,7 @@ final class Shard {
 
     private func shutDown() {
         flushCounters()
+        flushCampaigns()
         sayGoodbye()
         // The loop keeps its handler, which keeps the loop.
         loop.stallHandler = nil
@@ -323,6 +334,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
         if loop.nowMs >= lastFlushMs &+ 1000 {
             lastFlushMs = loop.nowMs
             flushCounters()
+            flushCampaigns()
             reportUnreachable()
             closeReplaced()
             reportGoAways()

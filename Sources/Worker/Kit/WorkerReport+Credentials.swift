@@ -8,6 +8,12 @@ internal import Providers
 extension WorkerReport {
     /// Ready, with what an operator should know: one app's credential never takes the worker from the others.
     var readyWithCredentials: Health {
+        let complaints = credentialComplaints
+        return complaints.isEmpty ? .ok : .degraded(complaints.joined(separator: "; "))
+    }
+
+    /// What is wrong with credentials and the clock, a sentence each.
+    var credentialComplaints: [String] {
         var complaints = reloads.complaints(nowMs: Clock.wallMs)
         for entry in credentials.entries where !entry.fault.isEmpty {
             complaints.append("\(entry.name) has no usable token: \(entry.fault)")
@@ -15,6 +21,6 @@ extension WorkerReport {
         if credentials.skew.isAlarming(wallMs: Clock.wallMs, steadyMs: Int64(nowMs)) {
             complaints.append("this machine's clock is far off the providers'")
         }
-        return complaints.isEmpty ? .ok : .degraded(complaints.joined(separator: "; "))
+        return complaints
     }
 }

@@ -95,17 +95,17 @@ package final class WorkerService {
         let shardLoops = try (0..<count).map { _ in try EventLoop() }
         shardWakers = shardLoops.map(\.waker)
         shards = shardLoops.map { ShardMailbox(waker: $0.waker) }
+        let report = Self.report(
+            lanes, shards, directory.apps.map(\.name), stopping, keeper, reloader)
         if let listen = settings.http.worker {
             // Before the threads: with its port taken a worker does not run.
-            server = try Self.health(
-                lanes, shards, directory.apps.map(\.name), stopping, keeper, reloader
-            ).serve(
+            server = try Self.health(report).serve(
                 HTTPServerOptions(host: listen.host, port: UInt16(clamping: listen.port)))
         } else {
             server = nil
         }
         shardThreads = try Self.startShards(
-            settings, shardLoops, shards, lanes, live, printer, redis, properties, log)
+            settings, shardLoops, shards, lanes, live, printer, redis, properties, report, log)
         laneThreads = try Self.startLanes(
             settings, laneLoops, lanes, shards, stopping, redis, properties, log)
         Self.checkRedis(redis, log)
@@ -153,7 +153,8 @@ package final class WorkerService {
     private static func startShards(
         _ settings: Settings, _ loops: [EventLoop], _ mailboxes: [ShardMailbox], _ lanes: [LaneControl],
         _ live: LiveDirectory, _ printer: PushPrinter, _ redis: RedisClientOptions,
-        _ properties: [(name: String, value: String)], _ log: Logger
+        _ properties: [(name: String, value: String)], _ report: @escaping @Sendable () -> WorkerReport,
+        _ log: Logger
     ) throws -> [WorkerThread] {
         var producer = KafkaConfiguration.producer(
             brokers: settings.kafka.brokers, clientID: "peal-worker", lingerMs: 5)
@@ -171,7 +172,7 @@ package final class WorkerService {
             circuit: settings.providers.circuit, appShare: settings.worker.inFlightAppShare,
             zoneFolder: settings.registry.zoneFolder,
             staleAfterMs: settings.registry.staleAfterMs,
-            seriesMax: max(256, Self.seriesMax / loops.count), live: live)
+            seriesMax: max(256, Self.seriesMax / loops.count), live: live, report: report)
         let directory = live.snapshot()
         var threads: [WorkerThread] = []
         for (index, loop) in loops.enumerated() {
@@ -292,16 +293,19 @@ package final class WorkerService {
         return sums
     }
 
-    private static func health(
+    private static func report(
         _ lanes: [LaneControl], _ shards: [ShardMailbox], _ apps: [String], _ stopping: Locked<Bool>,
         _ keeper: CredentialKeeper, _ reloader: CredentialReloader
-    ) -> HealthEndpoints {
-        let report: @Sendable () -> WorkerReport = {
+    ) -> @Sendable () -> WorkerReport {
+        {
             WorkerReport(
                 lanes, shards, apps: apps, isStopping: stopping.withLock { $0 }, credentials: keeper.status,
                 reloads: reloader.status)
         }
-        return HealthEndpoints(
+    }
+
+    private static func health(_ report: @escaping @Sendable () -> WorkerReport) -> HealthEndpoints {
+        HealthEndpoints(
             role: .worker, live: { report().liveness }, ready: { report().readiness },
             metrics: { report().write(to: &$0) }, status: { report().summary() },
             page: { report().page() })
