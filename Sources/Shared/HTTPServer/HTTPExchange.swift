@@ -39,6 +39,8 @@ package final class HTTPExchange: Sendable {
     /// Whether they were thrown away because all requests together are too large.
     var isTooMuch = false
     var started = false
+    /// The stream that answers it.
+    var stream: HTTPStream?
 
     private enum Phase { case handling, suspended, answered, finished }
     private let lock = Lock()

@@ -8,6 +8,8 @@ package struct HTTPResponse: Sendable {
     package var headers: [(name: String, value: String)]
     /// The body; `content-length` is set from it.
     package var body: [UInt8]
+    /// What the body consists of instead, for an answer that goes on.
+    package var stream: HTTPStream?
 
     /// Makes an answer.
     package init(status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {

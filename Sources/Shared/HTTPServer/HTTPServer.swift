@@ -112,6 +112,8 @@ import Glibc
         // Who connects from now on would wait in the kernel's queue until the end. The descriptor has to stay
         // open as long as the daemon's threads may use it.
         if listener >= 0 { _ = shutdown(listener, Int32(SHUT_RDWR)) }
+        // They would go on for ever.
+        core.closeStreams()
         let end = Clock.monotonicMs + deadlineMs
         while core.openCount > 0, Clock.monotonicMs < end { usleep(2_000) }
         core.refuseOpen()

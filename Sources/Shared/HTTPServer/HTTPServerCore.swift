@@ -14,6 +14,7 @@ import Synchronization
     let connections: HTTPConnections
     private let lock = Lock()
     private var open: [ObjectIdentifier: HTTPExchangeState] = [:]
+    private var streams: [ObjectIdentifier: HTTPStream] = [:]
     private var isRefusing = false
     private let isStopping = Atomic(false)
     /// Bytes of all bodies that are in memory.
@@ -35,6 +36,24 @@ import Synchronization
             !response.headers.contains(where: { $0.name == "connection" })
         else { return response }
         return closing(response)
+    }
+
+    /// How long a peer may take for what waits for it, in ms; 0 for ever.
+    var requestTimeoutMs: UInt64 { options.requestTimeoutMs }
+
+    /// Takes note of a stream that begins; while the server stops it ends at once.
+    func keep(_ stream: HTTPStream) {
+        let isTaken = lock.withLock {
+            if isStopping.load(ordering: .relaxed) { return false }
+            streams[ObjectIdentifier(stream)] = stream
+            return true
+        }
+        if !isTaken { stream.close() }
+    }
+
+    /// Ends all streams in good order.
+    func closeStreams() {
+        for stream in lock.withLock({ Array(streams.values) }) { stream.close() }
     }
 
     /// The requests under way.
@@ -73,7 +92,11 @@ import Synchronization
     func end(_ state: HTTPExchangeState) {
         state.finish()
         bodyBytes.subtract(state.counted, ordering: .relaxed)
-        lock.withLock { open[ObjectIdentifier(state)] = nil }
+        state.stream?.end()
+        lock.withLock {
+            open[ObjectIdentifier(state)] = nil
+            if let stream = state.stream { streams[ObjectIdentifier(stream)] = nil }
+        }
         state.owner?.setDue(ms: connections.headDueMs)
     }
 
@@ -278,6 +301,11 @@ func httpAccess(
     let response = unsafe core.respond(
         state, connection: connection, method: String(cString: method), path: WireText(url))
     guard let response else { return yes }
+    if let stream = response.stream {
+        core.keep(stream)
+        unsafe stream.begin(connection, owner: state.owner, timeoutMs: core.requestTimeoutMs)
+        state.stream = stream
+    }
     return unsafe queue(core.departing(response), on: connection)
 }
 
@@ -296,7 +324,14 @@ func httpCompleted(
 
 /// Hands the answer to libmicrohttpd, which copies it.
 private func queue(_ answer: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
-    let made = unsafe answer.body.withUnsafeBytes { unsafe peal_mhd_response($0.baseAddress, $0.count) }
+    let made =
+        if let stream = answer.stream {
+            // Retained by the response; released by `httpStreamFree`.
+            unsafe peal_mhd_stream(
+                httpStreamRead, Unmanaged.passRetained(stream).toOpaque(), httpStreamFree)
+        } else {
+            unsafe answer.body.withUnsafeBytes { unsafe peal_mhd_response($0.baseAddress, $0.count) }
+        }
     guard let response = unsafe made else { return no }
     defer { unsafe MHD_destroy_response(response) }
     for (name, value) in answer.headers { _ = unsafe MHD_add_response_header(response, name, value) }

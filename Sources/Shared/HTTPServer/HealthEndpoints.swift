@@ -14,6 +14,14 @@ package enum Health: Sendable, Equatable {
         if case .failing = self { return false }
         return true
     }
+
+    /// What is wrong; empty when nothing is.
+    package var sentence: String {
+        switch self {
+        case .ok: ""
+        case .degraded(let sentence), .failing(let sentence): sentence
+        }
+    }
 }
 
 /// The operational paths every Peal process serves.

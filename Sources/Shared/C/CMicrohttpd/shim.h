@@ -91,6 +91,11 @@ static inline const struct sockaddr *peal_mhd_client(struct MHD_Connection *c) {
 static inline struct MHD_Response *peal_mhd_response(const void *bytes, size_t length) {
     return MHD_create_response_from_buffer(length, (void *)bytes, MHD_RESPMEM_MUST_COPY);
 }
+/* A response whose bytes come from `read`; `release` is called once, when the response is over. */
+static inline struct MHD_Response *peal_mhd_stream(MHD_ContentReaderCallback read, void *cls,
+                                                   MHD_ContentReaderFreeCallback release) {
+    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read, cls, release);
+}
 static inline uint16_t peal_mhd_port(struct MHD_Daemon *daemon) {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
     return info ? info->port : 0;
