@@ -21,6 +21,8 @@ final class GatewayStack: @unchecked Sendable {
 
     static let secret = "a secret of at least thirty-two bytes"
     static let key = "peal_test-key-of-the-walk-through"
+    /// May look, and nothing else.
+    static let viewerKey = "peal_key-of-a-viewer"
     static let clientKey = "dk_moonlight"
 
     let broker: EmbeddedBroker
@@ -67,7 +69,9 @@ final class GatewayStack: @unchecked Sendable {
         func digest(_ text: String) -> String { Hex.encode(SHA256.hash(text: text)) }
         try Files.write(
             path: folder + "/keys",
-            text: "walk:\(digest(Self.key)):*:send,register,admin\nother:\(digest("other-key")):shop:send\n")
+            text:
+                "walk:\(digest(Self.key)):*:send,register,admin\nviewer:\(digest(Self.viewerKey)):*:read\nother:\(digest("other-key")):shop:send\n"
+        )
         try Files.write(path: folder + "/client-keys", text: "phone:\(digest(Self.clientKey))\n")
         try Files.write(path: folder + "/peal.yaml", text: yaml(port))
     }

@@ -106,6 +106,7 @@ final class HandlerRig {
                     try intake.reply(to: try work(call), of: call, claimMs: 60_000, nowMs: nowMs))
             case .plain(let work): return try outcome(try work(call))
             case .registry(let work): return try outcome(try work(call, session))
+            case .direct: throw Problem.notFound("It is answered by a thread that speaks HTTP.")
             case .jobs: throw Problem.notFound("Jobs need a sending thread.")
             }
         } catch let problem as Problem {

@@ -2,6 +2,7 @@ import Core
 import EventLoop
 import Foundation
 import Logging
+import Redis
 import Testing
 
 @testable import GatewayKit
@@ -85,9 +86,14 @@ import Testing
             "GET /livez livez", "GET /readyz readyz", "GET /statusz statusz", "GET /metrics metrics",
         ]
         let written = Set(OpenAPIDocument.operations.map { "\($0.method) \($0.path) \($0.operation)" })
+        let nowhere = RedisEndpoint(address: .unix(path: "/nowhere"))
+        let hub = OverviewHub(redis: RedisClientOptions(endpoint: nowhere), log: .silent)
+        defer { hub.stop() }
         let all =
             SendRoutes.routes(AppNames([])) + rig.table.all
             + CredentialRoutes.routes(rig.settings, ring: nil, logger: .silent)
+            + DashboardRoutes(hub: hub, gatekeeper: Gatekeeper(ring: nil))
+            .routes.filter { $0.operation != "dashboard" }
         let routes = Set(all.map { "\($0.method) \($0.pattern) \($0.operation)" })
         #expect(routes.subtracting(written) == [])
         #expect(written.subtracting(routes) == health)

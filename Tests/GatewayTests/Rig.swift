@@ -19,7 +19,7 @@ final class Rig: @unchecked Sendable {
     static let keys = [
         "shop-send:shop:send", "shop-register:shop:register", "bank-send:bank:send",
         "all:*:send,register,admin",
-        "two:shop,bank:send",
+        "two:shop,bank:send", "shop-read:shop:read", "viewer:*:read", "shop-admin:shop:admin",
     ]
 
     /// The configured apps.

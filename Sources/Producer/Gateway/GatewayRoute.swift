@@ -5,6 +5,8 @@ package import Redis
 package enum Scope: String, Sendable, CaseIterable {
     /// Publish jobs, broadcasts and reads.
     case send
+    /// Look at the dashboard and its overview. Who may everything (`admin`) may that as well.
+    case read
     /// Register devices, change preferences and subscriptions, for any recipient of the app.
     case register
     /// Credentials, pauses, everything else of the app.
@@ -153,6 +155,9 @@ package enum PublishOutcome: Sendable, Equatable {
 
 /// What the route does with a call.
 package enum RouteWork: Sendable {
+    /// Runs on a thread that speaks HTTP, so it never waits; it gives the answer, or has somebody give it.
+    case direct(
+        @Sendable (GatewayCall, _ answer: @escaping @Sendable (HTTPResponse) -> Void) throws(Problem) -> Void)
     /// Runs on a sending thread and asks Redis nothing.
     case plain(@Sendable (GatewayCall) throws(Problem) -> Reply)
     /// Runs on a registry thread, which may wait for Redis; the session knows the registry's scripts.

@@ -16,6 +16,8 @@ extension Settings {
         package var keysFile: String?
         /// Whether anybody may do anything; only on a loopback address.
         package var isOpen = false
+        /// Whether the dashboard's page and its overview are served.
+        package var hasDashboard = true
         /// The largest request body, in bytes.
         package var bodyMax = 4 << 20
         /// The largest request line with its headers, in bytes.
@@ -61,6 +63,7 @@ extension Settings {
         init(_ section: SectionReader) {
             keysFile = section.file("keys_file")
             isOpen = section.flag("open", isOpen)
+            hasDashboard = section.flag("dashboard", hasDashboard)
             bodyMax = section.size("body_max", bodyMax, in: 1024...(64 << 20))
             headerMax = section.size("header_max", headerMax, in: 4096...(1 << 20))
             batchMax = section.integer("batch_max", batchMax, in: 1...10_000)

@@ -71,6 +71,9 @@ enum UpCommand {
                 curl -H "Authorization: Bearer \(stack.apiKey)" -H "Content-Type: application/x-ndjson" \\
                   --data-binary @FILE.ndjson http://127.0.0.1:\(stack.gatewayPorts.first ?? 0)/v1/jobs
 
+              Look at it (a browser, too, needs the API key; this address brings it along):
+                http://127.0.0.1:\(stack.gatewayPorts.first ?? 0)/dashboard#key=\(stack.apiKey)
+
               Ctrl-C stops everything.
 
             """

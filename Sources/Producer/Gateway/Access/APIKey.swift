@@ -23,6 +23,11 @@ package struct APIKey: Sendable, Equatable {
     /// Whether it may be used for the app; an empty app stands for none in particular.
     package func allows(app: String) -> Bool { app.isEmpty || apps?.contains(app) ?? true }
 
+    /// Whether it has the scope; `admin` includes `read`.
+    package func allows(_ scope: Scope) -> Bool {
+        scopes.contains(scope) || scope == .read && scopes.contains(.admin)
+    }
+
     /// The line for the keys file.
     package var line: String {
         let apps = self.apps.map { $0.sorted().joined(separator: ",") } ?? "*"

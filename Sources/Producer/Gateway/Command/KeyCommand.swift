@@ -7,7 +7,7 @@ package enum KeyCommand {
         options: [
             Option("name", .value("NAME"), help: "What the key is called; unique in the file."),
             Option("apps", .value("APP,...|*"), help: "The apps that it may be used for."),
-            Option("scopes", .value("SCOPE,..."), help: "send, register, admin; one or more of them."),
+            Option("scopes", .value("SCOPE,..."), help: "send, register, read, admin; one or more of them."),
         ],
         details: """
             The key is printed once and stands nowhere: the line holds its SHA-256 alone. Append the line to
@@ -47,12 +47,12 @@ package enum KeyCommand {
         var scopes: Set<Scope> = []
         for word in (arguments.string("scopes") ?? "").split(separator: ",") {
             guard let scope = Scope(rawValue: String(word)) else {
-                throw UsageFailure("--scopes names \"\(word)\"; there are send, register and admin")
+                throw UsageFailure("--scopes names \"\(word)\"; there are send, register, read and admin")
             }
             scopes.insert(scope)
         }
         guard !scopes.isEmpty else {
-            throw UsageFailure("key new needs --scopes: one or more of send, register, admin")
+            throw UsageFailure("key new needs --scopes: one or more of send, register, read, admin")
         }
         return APIKey(name: name, digest: APIKey.digest(of: text), apps: apps, scopes: scopes)
     }

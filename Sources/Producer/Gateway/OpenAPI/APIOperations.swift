@@ -128,6 +128,25 @@ enum APIOperations {
         .answer(204, "It isn't used any more.").problems(404, 409),
     ]
 
+    /// The dashboard's overview and the kill switch.
+    static let operations: [APIOperation] = [
+        APIOperation(
+            "GET", "/v1/overview", "overview", tag: "operations", .key(.read), "Read how the pipeline stands"
+        )
+        .overviewQuery.answer(200, "How it stands.", "Overview").problems(503),
+        APIOperation(
+            "GET", "/v1/overview/stream", "overviewStream", tag: "operations", .key(.read),
+            "Be told how the pipeline stands, every two seconds"
+        )
+        .overviewQuery.answer(200, "Server-sent events, without end.", "OverviewEvents").problems(503),
+        APIOperation(
+            "POST", "/v1/control", "control", tag: "operations", .key(.admin),
+            "Pause, resume or cancel an app, a provider, a campaign or a job"
+        )
+        .body("ControlOrder")
+        .answer(200, "It is written down; workers obey it within a second.", "ControlAnswer").problems(503),
+    ]
+
     /// The gateway itself.
     static let service: [APIOperation] = [
         APIOperation("GET", "/openapi.json", "openapi", tag: "service", .open, "Read this document")
@@ -144,6 +163,16 @@ enum APIOperations {
 }
 
 extension APIOperation {
+    /// With the app and the time of an overview.
+    var overviewQuery: APIOperation {
+        parameter(
+            .query, "app", "The app, or * for all; a key for some apps names one.", #"{"type":"string"}"#
+        )
+        .parameter(
+            .query, "minutes", "How far back; 60 unless given.",
+            #"{"type":"integer","minimum":1,"maximum":2880}"#)
+    }
+
     /// With the header that makes a repeat harmless.
     var idempotencyKey: APIOperation {
         parameter(

@@ -14,6 +14,7 @@ enum APISchemas {
          {"name":"creators","description":"For apps with contract creator."},
          {"name":"wallet requests","description":"For apps with contract wallet_requests."},
          {"name":"credentials","description":"An app's provider credentials."},
+         {"name":"operations","description":"The dashboard's overview, and the kill switch."},
          {"name":"service","description":"The gateway itself."}]
         """#
 
@@ -68,7 +69,8 @@ enum APISchemas {
     ]
 
     /// The schemas by their names.
-    static let all: [(name: String, json: String)] = general + jobs + recipients + contracts + credentials
+    static let all: [(name: String, json: String)] =
+        general + jobs + recipients + contracts + credentials + overview
 
     private static let general: [(name: String, json: String)] = [
         (

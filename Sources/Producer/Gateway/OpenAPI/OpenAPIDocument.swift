@@ -19,7 +19,8 @@ package enum OpenAPIDocument {
 
     private static let all: [APIOperation] =
         APIOperations.sending + APIOperations.recipients + APIOperations.broadcasts
-        + APIOperations.contracts + APIOperations.administration + APIOperations.service
+        + APIOperations.contracts + APIOperations.administration + APIOperations.operations
+        + APIOperations.service
 
     private static let document: JSONValue = {
         var members: [JSONValue.Member] = []

@@ -74,6 +74,7 @@ final class FrontDoor: Sendable {
             request: pending.request, parameters: parameters, app: app, principal: principal,
             requestID: pending.requestID, nowMs: nowMs)
         switch route.work {
+        case .direct(let handler): try handler(call) { pending.answer($0) }
         case .plain(let handler):
             if !dispatch.send(.run(pending, call, handler)) { throw Dispatch.sendingFull }
         case .job(let handler):

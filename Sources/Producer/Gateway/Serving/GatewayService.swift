@@ -1,8 +1,10 @@
 internal import Configuration
+internal import Core
 internal import EventLoop
 package import HTTPServer
 package import Logging
 internal import Metrics
+internal import Registry
 
 /// The gateway: HTTP in front, jobs to Kafka and the registry in Redis behind.
 ///
@@ -15,6 +17,7 @@ package final class GatewayService: Sendable {
     private let server: HTTPServer
     private let parts: Parts
     private let housekeeper: Housekeeper
+    private let beacon: PodBeacon
     private let threads: Locked<[WorkerThread]>
     private let drainDeadlineMs: UInt64
 
@@ -26,6 +29,8 @@ package final class GatewayService: Sendable {
         let senders: Locked<[SendingControl]>
         let connections: Locked<@Sendable () -> Int>
         let draining = Locked(false)
+        /// What the dashboard shows; nil without one.
+        let overviews: OverviewHub?
     }
 
     /// Starts serving the gateway's own routes and `more`, whose handlers may ask the gatekeeper. `verifier`
@@ -41,7 +46,12 @@ package final class GatewayService: Sendable {
             ring: ring, verifier: verifier,
             keyLimiter: RateLimiter(perThousandSeconds: gateway.rate.perThousandSeconds),
             addressLimiter: RateLimiter(perThousandSeconds: gateway.addressRate.perThousandSeconds))
-        let table = RouteTable(SendRoutes.routes(settings.apps) + more(gatekeeper))
+        // Asks Redis nothing before somebody looks.
+        let overviews =
+            gateway.hasDashboard ? OverviewHub(redis: settings.redis, log: log) : nil
+        let table = RouteTable(
+            SendRoutes.routes(settings.apps) + more(gatekeeper)
+                + (overviews.map { DashboardRoutes(hub: $0, gatekeeper: gatekeeper).routes } ?? []))
         let hub = GatewayHub(
             metrics: GatewayMetrics(operations: table.all.map(\.operation)), log: log,
             timeoutMs: UInt64(clamping: gateway.timeoutMs), cors: CORSPolicy(origins: gateway.corsOrigins))
@@ -60,7 +70,7 @@ package final class GatewayService: Sendable {
             }
             let parts = Parts(
                 hub: hub, registry: registry, ring: ring, senders: Locked(controls),
-                connections: Locked({ 0 }))
+                connections: Locked({ 0 }), overviews: overviews)
             let door = FrontDoor(
                 hub: hub, table: table, gatekeeper: gatekeeper, dispatch: dispatch, endpoints: parts.endpoints
             )
@@ -70,6 +80,7 @@ package final class GatewayService: Sendable {
             return GatewayService(server, parts, threads, settings)
         } catch {
             registry.stop()
+            overviews?.stop()
             for control in controls { control.stop() }
             for thread in threads { thread.join() }
             throw error
@@ -84,6 +95,7 @@ package final class GatewayService: Sendable {
         self.threads = Locked(threads)
         drainDeadlineMs = UInt64(clamping: settings.gateway.drainDeadlineMs)
         housekeeper = Housekeeper(hub: parts.hub, ring: parts.ring)
+        beacon = PodBeacon(name: PodLine.podName, redis: settings.redis, line: parts.podLine())
     }
 
     private static func makeRing(
@@ -162,6 +174,8 @@ package final class GatewayService: Sendable {
         parts.draining.withLock { $0 = true }
         server.stop(deadlineMs: drainDeadlineMs)
         housekeeper.stop()
+        beacon.stop()
+        parts.overviews?.stop()
         parts.registry.stop()
         for sender in parts.senders.withLock({ $0 }) { sender.stop() }
         let running = threads.withLock { (list: inout [WorkerThread]) -> [WorkerThread] in
@@ -210,6 +224,21 @@ extension GatewayService.Parts {
         }
         if let fault = ring?.fault { return .degraded("the keys file can't be used: \(fault)") }
         return live
+    }
+
+    /// Gives the lines of `peal:pods`.
+    func podLine() -> @Sendable () -> [UInt8] {
+        let startedMs = Clock.wallMs
+        let rate = Locked(RecentRate())
+        return {
+            let values = hub.metrics.snapshot
+            let perSecond = rate.withLock { $0.take(values.latencyUs.total, nowMs: Clock.monotonicMs) }
+            var line = PodLine(role: "gateway", startedMs: startedMs, ready: ready.sentence)
+            line.set("requests_per_s", tenths: perSecond)
+            line.set("in_flight", Int64(hub.openCount))
+            line.set("jobs", Int64(clamping: values.jobs))
+            return line.end()
+        }
     }
 
     var endpoints: HealthEndpoints {
