@@ -150,6 +150,8 @@ import Testing
         #expect(rig.simulator.record.requests(from: 0, limit: 10_000).allSatisfy { $0.status == 200 })
         let metrics = try rig.probe("/metrics")
         #expect(metrics.contains(#"peal_bearer_shared{credential="apns SIMTEAM001/SIMKEY0001"} 1"#))
-        #expect(metrics.contains(#"peal_credential_expiry_seconds{credential="fcm simulated-project"}"#))
+        #expect(
+            metrics.contains(
+                #"peal_credential_expiry_seconds{kind="token",credential="fcm simulated-project"}"#))
     }
 }

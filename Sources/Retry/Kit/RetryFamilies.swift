@@ -61,8 +61,11 @@ package enum RetryFamilies {
         "peal_retry_due_error_seconds", "From the due time to the acknowledgement in the job topic.", [tier],
         boundsUs: MetricBounds.milliseconds, by: [.retry])
 
+    static let kafkaAway = MetricFamily.gauge(
+        "peal_retry_kafka_away", "Whether no broker answers.", by: [.retry])
+
     /// All of them.
-    package static let all = gauges.map(\.family) + counters.map(\.family) + [dead, dueError]
+    package static let all = gauges.map(\.family) + counters.map(\.family) + [dead, dueError, kafkaAway]
 }
 
 extension RetrySnapshot {
@@ -72,6 +75,7 @@ extension RetrySnapshot {
             writer.begin(family)
             for tier in tiers { writer.add([tier.tier], value(tier)) }
         }
+        writer.single(RetryFamilies.kafkaAway, tiers.contains(where: \.areBrokersAway) ? 1 : 0)
         writer.begin(RetryFamilies.dead)
         for tier in tiers {
             for (fault, count) in zip(RetryHeaders.Fault.allCases, tier.dead) {

@@ -4,7 +4,7 @@ internal import Decisions
 struct SeriesKey: Equatable {
     /// What is counted.
     enum Kind: UInt8 {
-        case delivery, retry, dead, tokenRemoved, tokenSpared
+        case delivery, retry, dead, tokenRemoved, tokenSpared, putOff
     }
 
     /// The app of what names none that is configured, and the one that stands for all without room.

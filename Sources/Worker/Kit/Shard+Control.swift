@@ -175,13 +175,15 @@ extension Shard {
         // Not much beyond its deadline, so that it expires in time.
         let latest = max(jobs[index].deadlineMs, nowMs + 1000)
         count(reason)
+        let provider = soleProvider(index)
+        countPutOff(index, reason, provider)
         // Why it waited before says what it still has to pass.
         let isDuplicate = jobs[index].headers.attempt > 0 && isUncounted(index)
         let isUncharged = [Reason.capped, .quietHours].first { hasWaited(index, for: $0) }
         jobs[index].stage = .settling
         handOver(
             index, dueMs: min(nowMs + wait, latest), attempts: 0,
-            reason: isDuplicate ? .duplicate : isUncharged ?? reason, provider: soleProvider(index))
+            reason: isDuplicate ? .duplicate : isUncharged ?? reason, provider: provider)
         leaveQueue(index, hasEnded: false)
         settle(index)
     }

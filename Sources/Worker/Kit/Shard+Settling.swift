@@ -89,9 +89,18 @@ extension Shard {
         if let outcome { conclude(index, outcome, reason) }
     }
 
+    /// Counts a job that leaves before anything of it was sent.
+    func countPutOff(_ index: Int32, _ reason: Reason, _ provider: Provider? = nil) {
+        counts.series.add(
+            SeriesKey(
+                .putOff, app: jobs[index].app, provider: provider?.rawValue ?? SeriesKey.noProvider,
+                lane: jobs[index].lane, reason: reason))
+    }
+
     /// Puts the whole job off, without an attempt.
     func postpone(_ index: Int32, forMs: Int64, reason: Reason) {
         jobs[index].stage = .settling
+        countPutOff(index, reason)
         handOver(index, dueMs: nowMs + forMs, attempts: 1, waits: 1, reason: reason)
         leaveQueue(index)
         settle(index)

@@ -16,6 +16,7 @@ package enum WorkerFamilies {
     private static let reason = MetricLabel.closed("reason", Reason.allCases.map { "\($0.label)" })
     private static let route = MetricLabel.open("route", "a provider's endpoint with one credential")
     private static let credential = MetricLabel.open("credential", "a credential, by its name in the log")
+    private static let kind = MetricLabel.closed("kind", ["token", "certificate"])
 
     private static func counter(_ name: String, _ help: String, _ labels: [MetricLabel] = []) -> MetricFamily
     {
@@ -35,6 +36,10 @@ package enum WorkerFamilies {
         ])
     static let retried = counter(
         "peal_deliveries_retried_total", "Deliveries handed to a retry topic.", [app, provider, lane, reason])
+    static let putOff = counter(
+        "peal_jobs_put_off_total",
+        "Jobs handed to a retry topic before anything of them was sent: paused, their app stuck at its "
+            + "share, their provider left alone, a cap, quiet hours.", [app, provider, lane, reason])
     static let deadLetters = counter(
         "peal_dead_letters_total", "Records written to the dead-letter topic.", [app, reason])
     static let tokensRemoved = counter(
@@ -171,7 +176,7 @@ package enum WorkerFamilies {
         "peal_credential_age_seconds", "Age of the provider token in use.", [credential])
     static let credentialExpiry = gauge(
         "peal_credential_expiry_seconds",
-        "Seconds until a provider token or a certificate expires; negative once it has.", [credential])
+        "Seconds until a provider token or a certificate expires; negative once it has.", [kind, credential])
     static let credentialFaulty = gauge(
         "peal_credential_faulty", "Whether the credential has no usable token.", [credential])
     static let bearerShared = gauge(
@@ -189,7 +194,8 @@ package enum WorkerFamilies {
             lanes.map(\.family) + poolGauges.map(\.family) + poolCounters.map(\.family)
             + WorkerSums.all.map(\.family)
         let delivery = [
-            deliveries, retried, deadLetters, tokensRemoved, tokensSpared, seriesDropped, answers, stages,
+            deliveries, retried, putOff, deadLetters, tokensRemoved, tokensSpared, seriesDropped, answers,
+            stages,
         ]
         let rest = [
             lag, oldest, sideConnections, goAways, retired, circuit, circuitOpenings, routePaused,

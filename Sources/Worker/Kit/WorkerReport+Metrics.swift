@@ -35,6 +35,7 @@ extension WorkerReport {
             [app($0), provider($0), lane($0), outcome($0), reason($0)]
         }
         write(.retry, WorkerFamilies.retried) { [app($0), provider($0), lane($0), reason($0)] }
+        write(.putOff, WorkerFamilies.putOff) { [app($0), provider($0), lane($0), reason($0)] }
         write(.dead, WorkerFamilies.deadLetters) { [app($0), reason($0)] }
         write(.tokenRemoved, WorkerFamilies.tokensRemoved) { [app($0), provider($0)] }
         write(.tokenSpared, WorkerFamilies.tokensSpared) { [app($0)] }
@@ -143,10 +144,12 @@ extension WorkerReport {
         writer.begin(WorkerFamilies.credentialExpiry)
         for entry in entries {
             guard let expires = entry.expiresSteadyMs else { continue }
-            writer.add([entry.name], number: Double(expires - Int64(nowMs)) / 1000)
+            writer.add(["token", entry.name], number: Double(expires - Int64(nowMs)) / 1000)
         }
         for certificate in reloads.certificates {
-            writer.add([certificate.route], number: Double(certificate.expiryMs - Clock.wallMs) / 1000)
+            writer.add(
+                ["certificate", certificate.route],
+                number: Double(certificate.expiryMs - Clock.wallMs) / 1000)
         }
         writer.begin(WorkerFamilies.credentialFaulty)
         for entry in entries { writer.add([entry.name], !entry.fault.isEmpty) }

@@ -59,9 +59,7 @@ struct WorkerReport {
             let why = status.lastError.isEmpty ? "" : ": \(status.lastError)"
             return .failing("lane \(name) has not joined its consumer group yet\(why)")
         }
-        // The client repeats the sign every few seconds while it lasts, and says nothing when it is over.
-        for (name, status) in lanes
-        where status.unreachableMs > 0 && nowMs < status.unreachableMs + 12_000 {
+        for (name, status) in lanes where isKafkaAway(status) {
             return .failing("lane \(name) can't reach Kafka: \(status.lastError)")
         }
         for (index, shard) in shards.enumerated() where !shard.isRedisReady {
@@ -80,6 +78,14 @@ struct WorkerReport {
                 "the circuit of \(route.name) is open: \(why.isEmpty ? "it answers with errors" : why)")
         }
         return readyWithCredentials
+    }
+
+    /// Whether some lane can't reach Kafka.
+    var isKafkaAway: Bool { lanes.contains { isKafkaAway($0.status) } }
+
+    private func isKafkaAway(_ status: LaneStatus) -> Bool {
+        // The client repeats the sign every few seconds while it lasts, and says nothing when it is over.
+        status.unreachableMs > 0 && nowMs < status.unreachableMs + 12_000
     }
 
     func sum(_ value: (ShardStatus) -> UInt64) -> UInt64 { shards.reduce(0) { $0 &+ value($1) } }

@@ -62,6 +62,10 @@ enum WorkerSums {
 
     private static let control: [Row] = [
         (
+            .gauge("peal_kafka_away", "Whether a lane can't reach Kafka.", by: [.worker]),
+            { $0.isKafkaAway ? 1 : 0 }
+        ),
+        (
             .gauge(
                 "peal_control_version", "The version of the kill switch that every shard obeys.",
                 by: [.worker]), { UInt64(clamping: $0.shards.map(\.controlVersion).min() ?? 0) }
