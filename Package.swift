@@ -258,6 +258,12 @@ let package = Package(
                 "Decisions", "Jobs", "HTTPClient", "HTTPServer", "Kafka", "Terminal", "Core", "EventLoop",
                 "Redis", "Registry", "TestSupport",
             ]),
+        tests(
+            "OperationsTests",
+            [
+                "PealKit", "Metrics", "SimulatorKit", "HTTPClient", "YAML", "Kafka", "Redis", "Decisions",
+                "Core", "EventLoop", "Terminal", "TestSupport",
+            ]),
         tests("TidyTests", []),
     ],
     swiftLanguageModes: [.v6],
