@@ -64,7 +64,7 @@ import Testing
         #expect(rig.wait { ((try? rig.metric("peal_deliveries_open")) ?? 0) == 1 })
         // Full when the first attempt fails: the mark can't be written then.
         try rig.redisCommand("CONFIG", "SET", "maxmemory", "1")
-        #expect(rig.wait { ((try? rig.metric("peal_retried_total")) ?? 0) == 1 })
+        #expect(rig.wait { ((try? rig.metric("peal_deliveries_retried_total")) ?? 0) == 1 })
         #expect(rig.wait { ((try? rig.metric("peal_jobs_open")) ?? 0) == 1 })
         try rig.redisCommand("CONFIG", "SET", "maxmemory", "0")
         #expect(rig.wait { ((try? rig.metric("peal_jobs_open")) ?? 1) == 0 })
