@@ -203,7 +203,7 @@ import Testing
             let text = String(decoding: page.body, as: UTF8.self)
             #expect(page.header("content-type") == "text/plain; charset=utf-8")
             #expect(text.hasPrefix("peal \(role) \(Version.current), up "))
-            #expect(text.contains("\nready        yes\n"), "\(text)")
+            #expect(text.contains("\nready         yes\n"), "\(text)")
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             #expect(lines.count <= 40 && lines.allSatisfy { $0.last != " " }, "\(text)")
             let json = try client.send(

@@ -28,7 +28,7 @@ package struct StatusPage {
     /// Adds names and their values; those without a value are left out.
     package mutating func add(_ lines: [(name: String, value: String)]) {
         let shown = lines.filter { !$0.value.isEmpty }
-        let width = max(11, shown.map(\.name.count).max() ?? 0)
+        let width = max(12, shown.map(\.name.count).max() ?? 0)
         for line in shown {
             text += line.name + String(repeating: " ", count: width - line.name.count) + "  \(line.value)\n"
         }
