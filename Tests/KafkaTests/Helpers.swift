@@ -66,11 +66,12 @@ func wait(seconds: Int = 30, until isDone: () -> Bool, doing step: () -> Void) -
 
 func consumer(
     _ broker: EmbeddedBroker, group: String = "g", topics: [String] = ["t"], _ collector: Collector,
-    sessionMs: Int = 6000
+    sessionMs: Int = 6000, overrides: [(name: String, value: String)] = []
 ) throws -> KafkaConsumer {
     var configuration = KafkaConfiguration.consumer(brokers: broker.bootstrapServers, group: group)
     configuration.tuneForEmbeddedBroker()
     configuration.set("session.timeout.ms", String(sessionMs))
+    try configuration.apply(overrides)
     let consumer = try KafkaConsumer(configuration, topics: topics, delegate: collector)
     try consumer.subscribe()
     return consumer

@@ -19,6 +19,12 @@ package enum Clock {
     /// File descriptors in use, and how many the process may have.
     package static var openDescriptors: Int { Int(peal_process_open_fds()) }
     package static var maximumDescriptors: UInt64 { peal_process_max_fds() }
+    /// Bounds the heaps that the C library divides the process's memory into, and the free bytes that each
+    /// keeps at its end (mallopt(3)), unless the environment's MALLOC_ variables have. Call it before the
+    /// first thread is made.
+    package static func limitHeaps(_ count: Int, keepingBytes bytes: Int) {
+        peal_limit_heaps(Int32(clamping: count), Int32(clamping: bytes))
+    }
     /// Processors on line.
     package static var processorCount: Int { max(1, Int(peal_cpu_count())) }
 }

@@ -43,13 +43,12 @@ package struct KafkaConfiguration: Sendable {
                 ("enable.partition.eof", "false"), ("auto.offset.reset", "earliest"),
                 ("session.timeout.ms", "30000"), ("heartbeat.interval.ms", "3000"),
                 ("max.poll.interval.ms", "300000"),
-                // librdkafka 2.0.2 looks at a full queue only once a second, so these are also the most
-                // records and bytes a second that a consumer with a backlog gets. Lower them to save memory
-                // (about 400 bytes a waiting record beside its own).
-                ("queued.min.messages", "100000"), ("queued.max.messages.kbytes", "49152"),
+                // What is fetched ahead, as small as a busy consumer can do with: ``ReadAhead`` sees to it that
+                // it is filled up again in time. A waiting record takes about 400 bytes beside its own.
+                ("queued.min.messages", "20000"), ("queued.max.messages.kbytes", "12288"),
                 ("fetch.wait.max.ms", "100"),
                 ("fetch.min.bytes", "1"), ("fetch.message.max.bytes", "1048576"),
-                ("fetch.max.bytes", "16777216"), ("check.crcs", "true"),
+                ("fetch.max.bytes", "4194304"), ("check.crcs", "true"),
             ])
     }
 
@@ -149,6 +148,12 @@ struct NativeConfiguration: ~Copyable {
     }
 
     deinit { if let pointer = unsafe pointer { unsafe rd_kafka_conf_destroy(pointer) } }
+
+    /// Sets a property that older versions of librdkafka do not have; those do without.
+    mutating func setIfKnown(_ name: String, _ value: String) {
+        guard let pointer = unsafe pointer else { return }
+        _ = unsafe rd_kafka_conf_set(pointer, name, value, nil, 0)
+    }
 
     mutating func setEvents(_ events: Int32) {
         if let pointer = unsafe pointer { unsafe rd_kafka_conf_set_events(pointer, events) }

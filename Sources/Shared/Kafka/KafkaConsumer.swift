@@ -35,6 +35,8 @@ package final class KafkaConsumer {
         package var commitsStale: UInt64 = 0
         package var commitsFailed: UInt64 = 0
         package var errors: UInt64 = 0
+        /// How often the brokers' threads were told that the queue has room again.
+        package var wakes: UInt64 = 0
     }
 
     /// The topics, in the order that topic indices count.
@@ -55,6 +57,8 @@ package final class KafkaConsumer {
     let isCooperative: Bool
     let handle: KafkaHandle
     var queue: OpaquePointer?
+    private var readAhead: ReadAhead
+    private let login: (user: String, password: String)
     // Topic handles seen in records. The pointers are good while their partitions are assigned.
     private var known: [(handle: OpaquePointer, topic: Int32)] = unsafe []
 
@@ -64,6 +68,14 @@ package final class KafkaConsumer {
         _ configuration: KafkaConfiguration, topics: [String], delegate: (any KafkaConsumerDelegate)? = nil
     ) throws(KafkaFailure) {
         var native = try NativeConfiguration(configuration)
+        // From 2.2 on, how long a broker's thread leaves a full queue alone; a second by default.
+        if configuration.value("fetch.queue.backoff.ms") == nil {
+            native.setIfKnown("fetch.queue.backoff.ms", "20")
+        }
+        readAhead = ReadAhead(configuration)
+        login = (
+            configuration.value("sasl.username") ?? "", configuration.value("sasl.password") ?? ""
+        )
         native.setEvents(
             RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT
                 | RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_STATS)
@@ -132,7 +144,21 @@ package final class KafkaConsumer {
         }
         counters.records &+= UInt64(taken)
         counters.bytes &+= UInt64(bytes)
+        if taken > 0 {
+            let length = unsafe rd_kafka_queue_length(queue)
+            if readAhead.polled(records: taken, bytes: bytes, length: length) { wakeBrokers() }
+        }
         return taken
+    }
+
+    /// Makes every broker's thread go round once, and so look whether it may fetch again.
+    ///
+    /// No call of librdkafka 2.0.2 does only that. This one sets the login for later connections, here to
+    /// what it is, and wakes the threads without waiting for them.
+    private func wakeBrokers() {
+        counters.wakes &+= 1
+        let error = unsafe rd_kafka_sasl_set_credentials(handle.pointer, login.user, login.password)
+        if let error = unsafe error { unsafe rd_kafka_error_destroy(error) }
     }
 
     // Gives the event's record to the sink; the size of its value, or -1 when it carried an error.

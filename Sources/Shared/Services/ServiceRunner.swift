@@ -9,9 +9,18 @@ package enum ServiceRunner {
     /// The exit code when a stop took longer than its deadline.
     package static let overdueExitCode: Int32 = 70
 
-    /// Blocks the signals that end a service, so that every thread made later inherits that. First thing in
-    /// `main`.
+    /// Heaps that the C library may divide its memory into.
+    private static let heaps = 2
+    /// Free bytes that each of them may keep.
+    private static let heapSlack = 4 << 20
+
+    /// Blocks the signals that end a service, so that every thread made later inherits that, and bounds the
+    /// C library's heaps. First thing in `main`.
     package static func prepare() {
+        // By default nearly every thread gets a heap of its own, and what one thread allocates and another
+        // frees, as records and batches are, leaves holes in each of them. And what the largest read of Kafka
+        // took once would be kept for the next one.
+        Clock.limitHeaps(heaps, keepingBytes: heapSlack)
         Signals.ignorePipe()
         Signals.block([Signals.interrupt, Signals.terminate, Signals.hangUp])
     }

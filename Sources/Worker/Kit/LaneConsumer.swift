@@ -199,7 +199,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
             unsafe record.forEachHeader { name, value in unsafe RecordHeaders.pack(name, value, into: &memory)
             }
         }
-        if place.memory == .known, batch.byteCount > 1 << 20 { handOver(shard) }
+        if place.memory == .known, batch.isFull { handOver(shard) }
     }
 
     func shard(of entry: RecordEntry) -> Int {
@@ -253,7 +253,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
             unsafe batch.add(entry, key: pending.key(entry), value: pending.value(entry)) { memory in
                 unsafe memory.append(pending.headers(entry).bytes)
             }
-            if batch.byteCount > 1 << 20 { handOver(shard) }
+            if batch.isFull { handOver(shard) }
         }
         handOver()
     }
@@ -274,7 +274,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         guard let batch = batches[shard] else { return }
         batches[shard] = nil
         batch.seal()
-        batchBytes[shard] = min(max(1 << 10, batch.byteCount), 1 << 16)
+        batchBytes[shard] = RecordBatch.capacity(for: batch.byteCount)
         shards[shard].records.push(batch)
     }
 

@@ -31,6 +31,8 @@ struct RecordEntry: BitwiseCopyable {
 final class RecordBatch: @unchecked Sendable {
     /// Readable bytes past every value, which the JSON reader asks for.
     static let padding = 64
+    /// The most bytes of memory that a batch of ordinary records takes.
+    static let capacityMax = 1 << 16
 
     /// The lane's index.
     let lane: Int
@@ -50,6 +52,17 @@ final class RecordBatch: @unchecked Sendable {
 
     /// Bytes held.
     var byteCount: Int { memory.count }
+
+    /// Whether it should go to its shard: another record might need more memory.
+    var isFull: Bool { memory.count > Self.capacityMax - (4 << 10) }
+
+    /// The memory for a batch that is about as large as one with so many bytes. Batches live for as long as
+    /// their slowest job, so they come in a few sizes only: what one leaves behind fits another.
+    static func capacity(for bytes: Int) -> Int {
+        var capacity = 1 << 10
+        while capacity < bytes, capacity < capacityMax { capacity *= 2 }
+        return capacity
+    }
 
     /// Copies one record in. `headers` appends the record's headers in the form that ``RecordHeaders`` reads.
     func add(

@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -284,6 +286,19 @@ uint64_t peal_process_max_fds(void) {
 }
 
 int64_t peal_random(void *buffer, size_t length) { return getrandom(buffer, length, 0); }
+void peal_limit_heaps(int count, int keep_bytes) {
+#ifdef M_ARENA_MAX
+    if (!getenv("MALLOC_ARENA_MAX")) mallopt(M_ARENA_MAX, count);
+#endif
+#ifdef M_TRIM_THRESHOLD
+    /* Either one alone would leave the other at its default, and both stop growing by themselves. */
+    if (!getenv("MALLOC_TRIM_THRESHOLD_")) mallopt(M_TRIM_THRESHOLD, keep_bytes);
+    if (!getenv("MALLOC_MMAP_THRESHOLD_")) mallopt(M_MMAP_THRESHOLD, keep_bytes / 4);
+#endif
+    (void)count;
+    (void)keep_bytes;
+}
+
 void peal_thread_name(const char *name) { pthread_setname_np(pthread_self(), name); }
 int peal_cpu_count(void) { return (int)sysconf(_SC_NPROCESSORS_ONLN); }
 int peal_die_with_parent(int sig) { return prctl(PR_SET_PDEATHSIG, sig) < 0 ? -errno : 0; }

@@ -50,6 +50,9 @@ int64_t peal_process_start_ms(void);
 int peal_process_open_fds(void);
 uint64_t peal_process_max_fds(void);
 int64_t peal_random(void *buffer, size_t length);
+/* Bounds the heaps (arenas) that malloc divides the memory into, and the free bytes that each keeps at its end; what is
+ * larger than a quarter of that gets memory of its own. The environment's MALLOC_ variables win. See mallopt(3). */
+void peal_limit_heaps(int count, int keep_bytes);
 void peal_thread_name(const char *name);
 int peal_cpu_count(void);
 /* Kills this process with the signal when its parent dies. */
