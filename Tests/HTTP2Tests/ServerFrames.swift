@@ -8,6 +8,10 @@ struct ServerFrames {
     var last: [String] = []
     private var goAway = Int32.max
     private var bodies: [Int32: Int] = [:]
+    /// Whether the connection's window is left to run out.
+    var isTight = false
+    /// What the client may send on the connection in all.
+    private(set) var granted = Int(SendWindow.initial)
 
     static func frame(_ type: UInt8, _ flags: UInt8, _ stream: Int32, _ payload: [UInt8]) -> [UInt8] {
         let length = payload.count
@@ -30,8 +34,9 @@ struct ServerFrames {
         return Self.frame(4, 0, 0, payload)
     }
 
-    func windowUpdate(_ stream: Int32, _ count: Int) -> [UInt8] {
-        Self.frame(8, 0, stream, Self.word(UInt32(count)))
+    mutating func windowUpdate(_ stream: Int32, _ count: Int) -> [UInt8] {
+        if stream == 0 { granted += count }
+        return Self.frame(8, 0, stream, Self.word(UInt32(count)))
     }
 
     /// One frame or header block, about the stream when there is one.
@@ -72,7 +77,8 @@ struct ServerFrames {
         case 0: return settings(&random)
         case 1: return Self.frame(6, 0, 0, [1, 2, 3, 4, 5, 6, 7, 8])
         case 2: return Self.frame(6, 1, 0, [UInt8](repeating: 0, count: 8))
-        case 3: return windowUpdate(0, 1 + random.next(1_000))
+        case 3:
+            return windowUpdate(0, 1 + random.next([1_000, 20_000, 100_000][isTight ? random.next(3) : 0]))
         case 4: return Self.frame(UInt8(16 + random.next(200)), 0xFF, Int32(random.next(9)), [1, 2, 3])
         case 5:
             guard let mayLeaveAt, random.next(2) == 0 else { return [] }
@@ -105,7 +111,11 @@ struct ServerFrames {
             Self.frame(0, 0, 0, [UInt8](repeating: 0, count: 16_385)),
             Self.frame(4, 0, 0, [UInt8](repeating: 9, count: 6 * 40)),
         ]
-        return faults[random.next(faults.count)]
+        let fault = faults[random.next(faults.count)]
+        // How much of a used-up window is left depends on whose body was sent first, and so does whether this
+        // is too much.
+        return isTight && fault == Self.frame(8, 0, 0, Self.word(0x7FFF_FFFF))
+            ? Self.frame(8, 0, 0, Self.word(0)) : fault
     }
 
     // MARK: Answers

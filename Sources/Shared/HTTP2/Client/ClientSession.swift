@@ -15,6 +15,35 @@ package enum HTTP2SessionKind: String, CaseIterable, Sendable {
     }
 }
 
+/// The bounds on what a server may make a connection do or keep, whatever the protocol lets it: passing one
+/// ends the connection with ENHANCE_YOUR_CALM (RFC 9113 section 10.5).
+package enum SessionLimit: Int, CaseIterable, Sendable {
+    /// PING and SETTINGS whose acknowledgements wait.
+    case acknowledgements
+    /// CONTINUATION frames of one header block.
+    case continuations
+    /// Frames between two answers that bring nothing forward.
+    case idleFrames
+    /// Bytes of control frames that wait.
+    case controlBytes
+    /// Bytes of one header block.
+    case headerBytes
+    /// Settings in one frame.
+    case settings
+
+    /// A metric's label.
+    package var label: String {
+        switch self {
+        case .acknowledgements: "acknowledgements"
+        case .continuations: "continuations"
+        case .idleFrames: "idle_frames"
+        case .controlBytes: "control_bytes"
+        case .headerBytes: "header_bytes"
+        case .settings: "settings"
+        }
+    }
+}
+
 /// What became of a submission to a session.
 enum Submitted: Equatable {
     case ok
@@ -32,6 +61,8 @@ protocol ClientSession: AnyObject {
     var notes: UnsafeMutablePointer<ClientNotes> { get }
     /// Whether the session has nothing left to do in either direction, as after a protocol error.
     var isOver: Bool { get }
+    /// Which bound the server has passed, if that is what ended the session.
+    var limitPassed: SessionLimit? { get }
     /// The server's SETTINGS_MAX_CONCURRENT_STREAMS.
     var streamLimit: UInt32 { get }
     /// Whether stream ids are nearly used up, so that the connection must be replaced.

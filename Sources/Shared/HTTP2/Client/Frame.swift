@@ -26,10 +26,20 @@ struct ConnectionFault: Error, Equatable {
     let code: HTTP2Code
     /// What the server did, as the end of a sentence that starts with it.
     let reason: String
+    /// The bound that it passed; nil when it broke a rule of the protocol.
+    let limit: SessionLimit?
 
     init(_ code: HTTP2Code, _ reason: String) {
         self.code = code
         self.reason = reason
+        limit = nil
+    }
+
+    /// Of a server that keeps to the letter of the protocol and asks for too much.
+    init(_ limit: SessionLimit, _ reason: String) {
+        code = .enhanceYourCalm
+        self.reason = reason
+        self.limit = limit
     }
 }
 
@@ -117,7 +127,7 @@ struct FrameHeader: Equatable {
             return ConnectionFault(.frameSizeError, "sent SETTINGS of \(length) bytes")
         }
         return length / 6 <= Self.settingsMax
-            ? nil : ConnectionFault(.enhanceYourCalm, "sent \(length / 6) settings at once")
+            ? nil : ConnectionFault(SessionLimit.settings, "sent \(length / 6) settings at once")
     }
 
     private var needsStream: ConnectionFault? {

@@ -25,7 +25,7 @@ extension FramedSession {
         continuations += 1
         guard continuations <= Self.continuationsMax else {
             throw ConnectionFault(
-                .enhanceYourCalm, "cut a header block into more than \(continuations) frames")
+                .continuations, "cut a header block into more than \(continuations) frames")
         }
         unsafe block.append(payload)
         guard header.has(FrameFlag.endHeaders) else { return }
@@ -73,7 +73,7 @@ extension FramedSession {
             throw ConnectionFault(.compressionError, "sent a header block that can't be decompressed")
         }
         guard blockBytes <= ClientNotes.blockBytesMax else {
-            throw ConnectionFault(.enhanceYourCalm, "sent \(blockBytes) bytes of headers at once")
+            throw ConnectionFault(.headerBytes, "sent \(blockBytes) bytes of headers at once")
         }
         guard let stream = unsafe stream else { return }
         let endsStream = header.has(FrameFlag.endStream)

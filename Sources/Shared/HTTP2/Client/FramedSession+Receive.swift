@@ -91,14 +91,14 @@ extension FramedSession {
         default: try spendIdle()
         }
         guard control.count <= Self.controlMax else {
-            throw ConnectionFault(.enhanceYourCalm, "doesn't read what it makes us answer")
+            throw ConnectionFault(.controlBytes, "doesn't read what it makes us answer")
         }
     }
 
     func spendIdle() throws(ConnectionFault) {
         guard idleFrames.spend() else {
             throw ConnectionFault(
-                .enhanceYourCalm, "sent \(IdleFrameBudget.most) frames that bring nothing forward")
+                .idleFrames, "sent \(IdleFrameBudget.most) frames that bring nothing forward")
         }
     }
 
@@ -147,7 +147,7 @@ extension FramedSession {
     private func acknowledge(_ type: UInt8, _ payload: [UInt8]) throws(ConnectionFault) {
         acks += 1
         guard acks <= Self.acksMax else {
-            throw ConnectionFault(.enhanceYourCalm, "sent more PING and SETTINGS than it lets us answer")
+            throw ConnectionFault(.acknowledgements, "sent more PING and SETTINGS than it lets us answer")
         }
         append(type, flags: FrameFlag.ack, payload: payload)
     }

@@ -76,6 +76,8 @@ final class FramedSession: ClientSession {
 
     var streamLimit: UInt32 { settings.streamLimit }
 
+    var limitPassed: SessionLimit? { fault?.limit }
+
     var idsAreUsedUp: Bool { nextID > Int64(Int32.max) - 4096 }
 
     func skip(toStreamID id: Int32) { nextID = Int64(id) }

@@ -128,6 +128,12 @@ final class HTTP2ClientSession: ClientSession {
         unsafe nghttp2_session_get_remote_settings(raw, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
     }
 
+    /// For tests: what may still be sent on the connection.
+    var windowLeft: Int32 { unsafe nghttp2_session_get_remote_window_size(raw) }
+
+    /// nghttp2 has bounds of its own and doesn't say which.
+    var limitPassed: SessionLimit? { nil }
+
     var idsAreUsedUp: Bool { unsafe nghttp2_session_get_next_stream_id(raw) > UInt32(Int32.max) - 4096 }
 
     func cancel(_ streamID: Int32) {

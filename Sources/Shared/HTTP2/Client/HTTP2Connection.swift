@@ -147,7 +147,10 @@ final class HTTP2Connection: IOHandler {
             return violation == nil && machine.state != .closed
         }
         guard machine.state != .closed else { return }
-        if let violation { return fail(violation) }
+        if let violation {
+            if let limit = session.limitPassed { pool.metrics.limits[limit.rawValue] &+= 1 }
+            return fail(violation)
+        }
         pool.markDirty(self)
         endIfOver(decrypted == .drained ? filled : decrypted)
     }

@@ -116,6 +116,10 @@ package struct PoolMetrics: Sendable, Equatable {
     /// Connections that take no more requests, by the reason of ``retirements`` at the same place.
     package var retired = [UInt64](repeating: 0, count: ConnectionMachine.Reason.allCases.count)
 
+    /// Connections that ended because the server passed a bound, by the case of ``SessionLimit`` at the same
+    /// place.
+    package var limits = [UInt64](repeating: 0, count: SessionLimit.allCases.count)
+
     /// The names of the reasons to retire a connection, usable as metric labels.
     package static let retirements = ConnectionMachine.Reason.allCases.map(\.label)
 
