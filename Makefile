@@ -15,8 +15,8 @@ DEPS := make pkg-config librdkafka-dev libnghttp2-dev libhiredis-dev libcurl4-op
 	libmicrohttpd-dev libyaml-dev libsimdjson-dev libssl-dev redis-server
 # What the tests need besides: promtool and Prometheus for metrics and alert rules, a browser for the dashboard.
 TEST_DEPS := prometheus chromium
-# h2load, the yardstick of `make bench`.
-BENCH_DEPS := nghttp2-client
+# h2load and redis-benchmark, the yardsticks of `make bench`.
+BENCH_DEPS := nghttp2-client redis-tools
 # Of `make bench`: the parts to measure, all unless given; `peal bench --help` lists them.
 PARTS ?=
 

@@ -54,10 +54,13 @@ let package = Package(
         .executable(name: "peal-retry", targets: ["peal-retry"]),
         .executable(name: "peal-simulator", targets: ["peal-simulator"]),
         .executable(name: "peal", targets: ["peal"]),
+        // Preloaded by `peal bench allocations` into the worker that it measures; linked into nothing.
+        .library(name: "peal-allocations", type: .dynamic, targets: ["CAllocations"]),
     ],
     targets: [
         // Layer 0: C doors. Each is imported by exactly one wrapper target.
         .target(name: "CLinux", path: "Sources/Shared/C/CLinux"),
+        .target(name: "CAllocations", path: "Sources/Shared/C/CAllocations"),
         .target(
             name: "CSimdjson", path: "Sources/Shared/C/CSimdjson",
             cxxSettings: [.define("NDEBUG")],

@@ -8,7 +8,7 @@ import Testing
 /// Each part with tiny numbers: it measures something and says what. How good it is is no question here.
 @Suite("The bench's parts run", .serialized)
 struct BenchPartsRunTests {
-    private func options() throws -> BenchOptions {
+    func options() throws -> BenchOptions {
         var options = BenchOptions()
         options.isVerbose = false
         options.runDeadlineMs = 120_000

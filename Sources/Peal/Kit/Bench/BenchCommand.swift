@@ -24,11 +24,11 @@ enum BenchCommand {
 
             \(list.joined(separator: "\n"))
 
-            Needs h2load (Debian: nghttp2-client) for transport and pipeline. Everything runs on this machine,
-            over loopback: what others do on it at the same time shows, most of all in requests a second. Two
-            sides are measured in turns, after a run of each that doesn't count; the ratios are medians. A
-            missed target is told and is no failure: exits with 2 only when a part could not be measured or a
-            file not be written.
+            Needs h2load (Debian: nghttp2-client) for transport and pipeline, redis-benchmark (redis-tools) for
+            redis. Everything runs on this machine, over loopback: what others do on it at the same time shows,
+            most of all in requests a second. Two sides are measured in turns, after a run of each that doesn't
+            count; the ratios are medians. A missed target is told and is no failure: exits with 2 only when a
+            part could not be measured or a file not be written.
             """
     }
 

@@ -4,7 +4,7 @@ enum BenchParts {
         [
             TransportPart.self, PipelinePart.self, RetryPart.self, ProducerPart.self, BroadcastPart.self,
             LanesPart.self, LatencyPart.self, MemoryPart.self, ScalePart.self, WorkersPart.self,
-            SlowPart.self, StartPart.self, PeersPart.self,
+            SlowPart.self, StartPart.self, AllocationsPart.self, RedisPart.self, PeersPart.self,
         ]
     }
 

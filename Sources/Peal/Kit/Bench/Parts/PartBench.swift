@@ -22,6 +22,8 @@ final class PartBench {
         var lingerMs = 20
         /// A run's number: no two have a token in common.
         var run = 1
+        /// Added to the environment of the workers.
+        var environment: [String: String] = [:]
     }
 
     let options: BenchOptions
@@ -55,7 +57,7 @@ final class PartBench {
         parts.settings = setup.settings
         parts.settings["worker", default: []].append("shards: \(options.shards)")
         if parts.settings["kafka"] == nil { parts.settings["kafka"] = ["fetch.wait.max.ms: 100"] }
-        parts.environment = simulator.environment
+        parts.environment = simulator.environment.merging(setup.environment) { _, own in own }
         stack = try Stack(parts)
         do throws(KafkaFailure) {
             producer = try KafkaProducer(
