@@ -66,6 +66,9 @@ import Testing
         func count(_ reason: String) -> Int {
             Self.scrape(rig).sum("peal_goaways_total") { $0.label("reason") == reason }
         }
+        // Each bound has a series from the start, so that a first one is an increase.
+        let limits = Self.scrape(rig).samples.filter { $0.name == "peal_http2_limits_total" }
+        #expect(limits.count == 6 && limits.allSatisfy { $0.value == 0 })
         #expect(rig.wait { count("apns_shutdown") > 0 && count("no_error") > 0 })
         #expect(Self.scrape(rig).sum("peal_connections_retired_total") { $0.label("reason") == "goaway" } > 0)
         #expect(try Self.scrape(rig).faults(families: families) == [])
@@ -88,12 +91,17 @@ import Testing
                 $0.metrics.open = 2
                 $0.side = .init()
                 $0.side?.open = 3
+                $0.side?.limits[SessionLimit.settings.rawValue] = 4
                 $0.metrics.goAwayReasons = ["Shutdown": 1, "no_error": 2, "Gibberish": 4]
                 $0.circuit = 1
             }
         ]
         two.routes = [
-            route("b") { $0.metrics.open = 7 },
+            route("b") {
+                $0.metrics.open = 7
+                $0.metrics.limits[SessionLimit.settings.rawValue] = 1
+                $0.metrics.limits[SessionLimit.idleFrames.rawValue] = 2
+            },
             route("a") {
                 $0.metrics.open = 5
                 $0.metrics.goAwayReasons = ["Shutdown": 10, "Other": 20]
@@ -105,6 +113,7 @@ import Testing
         #expect(sums.map(\.name) == ["a", "b"])
         #expect(sums[0].pools.reduce(0) { $0 + $1.open } == 10 && sums[0].sideConnections == 3)
         #expect(sums[0].circuit == 2 && sums[0].circuitOpenings == 3)
+        #expect(RouteSums.limits(of: sums).map(\.count) == [0, 0, 2, 0, 0, 5])
         #expect(sums[0].goAways == ["apns_shutdown": 11, "no_error": 2, "other": 24])
         #expect(Set(sums[0].goAways.keys).isSubset(of: WorkerFamilies.goAwayLabels))
     }

@@ -161,6 +161,9 @@ package enum WorkerFamilies {
     static let retired = counter(
         "peal_connections_retired_total", "Connections that took no more requests.",
         [route, .closed("reason", PoolMetrics.retirements)])
+    static let http2Limits = counter(
+        "peal_http2_limits_total", "Connections ended because the provider passed a bound of HTTP/2 framing.",
+        [.closed("limit", SessionLimit.allCases.map(\.label))])
     static let circuit = gauge(
         "peal_circuit_state", "The route's circuit: 0 closed, 1 half open, 2 open.", [route])
     static let circuitOpenings = counter(
@@ -198,8 +201,8 @@ package enum WorkerFamilies {
             stages,
         ]
         let rest = [
-            lag, oldest, sideConnections, goAways, retired, circuit, circuitOpenings, routePaused,
-            routesKnown,
+            lag, oldest, sideConnections, goAways, retired, http2Limits, circuit, circuitOpenings,
+            routePaused, routesKnown,
             credentialAge, credentialExpiry, credentialFaulty, bearerShared, clockSkew, redisDuration,
         ]
         return delivery + lists + rest

@@ -122,6 +122,8 @@ extension WorkerReport {
                 if count > 0 { writer.add([route.name, reason], count) }
             }
         }
+        writer.begin(WorkerFamilies.http2Limits)
+        for (limit, count) in RouteSums.limits(of: routes) { writer.add([limit.label], count) }
         writer.begin(WorkerFamilies.circuit)
         for route in routes { writer.add([route.name], UInt64(route.circuit)) }
         writer.begin(WorkerFamilies.circuitOpenings)
@@ -180,6 +182,14 @@ struct RouteSums {
             for (word, count) in pool.goAwayReasons { sums[Self.label(of: word), default: 0] &+= count }
         }
         return sums
+    }
+
+    /// Connections of all routes that ended because the provider passed a bound, by the bound.
+    static func limits(of routes: [RouteSums]) -> [(limit: SessionLimit, count: UInt64)] {
+        let pools = routes.flatMap(\.pools)
+        return SessionLimit.allCases.map { limit in
+            (limit, pools.reduce(0) { $0 &+ $1.limits[limit.rawValue] })
+        }
     }
 
     /// The routes of all shards, in the order of the first that has each.
