@@ -257,9 +257,9 @@ let package = Package(
         tests(
             "PealTests",
             [
-                "PealKit", "SimulatorKit", "RetryKit", "BroadcastKit", "Metrics", "Configuration",
-                "Decisions", "Jobs", "HTTPClient", "HTTPServer", "Kafka", "Terminal", "Core", "EventLoop",
-                "Redis", "Registry", "TestSupport",
+                "PealKit", "SimulatorKit", "WorkerKit", "RetryKit", "BroadcastKit", "Metrics", "Configuration",
+                "Decisions", "Jobs", "HTTPClient", "HTTPServer", "Kafka", "Logging", "Terminal", "Core",
+                "EventLoop", "Redis", "Registry", "TestSupport",
             ]),
         tests(
             "OperationsTests",

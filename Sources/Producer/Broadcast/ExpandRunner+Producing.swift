@@ -136,10 +136,10 @@ extension ExpandRunner: KafkaObserver, IOHandler {
         headers.clear()
         let origin = record.text(PealHeader.origin) ?? place(of: record)
         headers.add(PealHeader.reason, text: "\(burial.reason.label)")
-        headers.add(ExpandHeader.detail, text: String(burial.detail.prefix(512)))
-        headers.add(ExpandHeader.deadMs, decimal: Clock.wallMs)
+        headers.add(PealHeader.detail, text: String(burial.detail.prefix(512)))
+        headers.add(PealHeader.deadMs, decimal: Clock.wallMs)
         headers.add(PealHeader.origin, text: origin)
-        headers.add(ExpandHeader.replayTo, text: replayTopic(origin))
+        headers.add(PealHeader.replayTo, text: replayTopic(origin))
         record.addForeign(to: &headers)
         let opaque = RecordTag(.dead, number, 0).opaque
         let result = unsafe record.key.withUnsafeBytes { key in

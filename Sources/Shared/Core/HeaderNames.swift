@@ -16,6 +16,14 @@ package enum PealHeader {
     package static let devices: StaticString = "peal-devices"
     /// Why the job waits or died.
     package static let reason: StaticString = "peal-reason"
+    /// How many of the hand-overs were waits that no provider saw.
+    package static let waits: StaticString = "peal-waits"
+    /// What is wrong with a dead job, as a sentence.
+    package static let detail: StaticString = "peal-detail"
+    /// When a job was found dead, in milliseconds since 1970.
+    package static let deadMs: StaticString = "peal-dead-ms"
+    /// The job topic that a dead job can be put back to.
+    package static let replayTo: StaticString = "peal-replay-to"
     /// The W3C trace context, passed through as it came.
     package static let traceParent: StaticString = "traceparent"
 }

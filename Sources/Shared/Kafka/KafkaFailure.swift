@@ -27,6 +27,7 @@ package struct KafkaErrorCode: Hashable, Sendable, CustomStringConvertible {
     package static let coordinatorNotAvailable = KafkaErrorCode(RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE)
     package static let outOfOrderSequence = KafkaErrorCode(RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER)
     package static let notLeader = KafkaErrorCode(RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION)
+    package static let unsupportedFeature = KafkaErrorCode(RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE)
     package static let messageTooLarge = KafkaErrorCode(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
 
     /// The code's symbolic name, usable as a metric label: `_QUEUE_FULL`.
@@ -46,6 +47,9 @@ package struct KafkaErrorCode: Hashable, Sendable, CustomStringConvertible {
         return codes.contains { $0.rawValue == rawValue }
     }
 
+    /// Whether it says that a partition has no more records for now.
+    var meansPartitionEnd: Bool { rawValue == RD_KAFKA_RESP_ERR__PARTITION_EOF.rawValue }
+
     /// Whether a commit answered so is simply out of date: the partition has a new owner, who reads on from
     /// the last commit that counted.
     package var meansStaleMember: Bool {
@@ -58,6 +62,8 @@ package struct KafkaFailure: Error, Sendable, CustomStringConvertible {
     /// The kind of failure; usable as a metric label.
     package enum Code: String, Sendable {
         case configuration, create, subscribe, assign, commit, timeout, unknownTopic, closed, broker, tooLarge
+        /// The broker doesn't know the request.
+        case unsupported
     }
 
     /// The kind of failure.

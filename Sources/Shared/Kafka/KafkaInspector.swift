@@ -7,7 +7,7 @@ import CRdkafka
 ///   watermarks, so keep it off threads that must not wait).
 @safe
 package final class KafkaInspector {
-    private let handle: KafkaHandle
+    let handle: KafkaHandle
 
     /// Makes the client; nothing is asked yet.
     package init(_ configuration: KafkaConfiguration) throws(KafkaFailure) {

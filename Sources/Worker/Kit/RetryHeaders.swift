@@ -70,7 +70,7 @@ struct RetryHeaders: Equatable {
 /// The headers that only workers write and read.
 enum WorkerHeader {
     /// How many hand-overs were waits that no provider saw.
-    static let waits: StaticString = "peal-waits"
+    static let waits = PealHeader.waits
     /// When the first attempt failed, milliseconds since 1970.
     static let firstFailureMs: StaticString = "peal-failed-ms"
     /// 1 when a provider took the job for one of its devices.
@@ -80,11 +80,11 @@ enum WorkerHeader {
     /// The provider that everything owed waits for: paused, left alone, or at its share.
     static let provider: StaticString = "peal-provider"
     /// What is wrong with a dead job, as a sentence.
-    static let detail: StaticString = "peal-detail"
+    static let detail = PealHeader.detail
     /// When a job was found dead, milliseconds since 1970.
-    static let deadMs: StaticString = "peal-dead-ms"
+    static let deadMs = PealHeader.deadMs
     /// The job topic that a dead job can be put back to.
-    static let replayTo: StaticString = "peal-replay-to"
+    static let replayTo = PealHeader.replayTo
 }
 
 /// The list of devices still owed a delivery, in `peal-devices` and `peal-history`.

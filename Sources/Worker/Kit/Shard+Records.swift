@@ -138,6 +138,9 @@ extension Shard {
             words.clear()
             unsafe OwedDevices.append(deliveries[delivery].device, to: &words)
             unsafe RecordHeaders.pack(Self.bytes(PealHeader.devices), words.bytes, into: &body)
+        } else if delivery == nil {
+            // Without them a replay would go to the devices that have had it.
+            passThrough(index, PealHeader.devices)
         }
         passForeignHeaders(index)
         keep(index, .dead, headers: body.count, value: -1)

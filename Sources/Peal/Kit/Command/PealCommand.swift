@@ -9,7 +9,8 @@ package enum PealCommand {
         "peal", summary: "The operator's tool of the Peal notification pipeline.",
         subcommands: [
             UpCommand.command, DemoCommand.command, BenchCommand.command, ChaosCommand.command,
-            ControlCommand.command, SizeCommand.command,
+            ControlCommand.command, TopicsCommand.command, DeadCommand.command, TraceCommand.command,
+            SizeCommand.command,
         ],
         details: """
             Everything that 'up' and 'demo' start runs on loopback and ends with them: an embedded Kafka
@@ -29,8 +30,11 @@ package enum PealCommand {
             case "bench": return try BenchCommand.run(arguments)
             case "chaos": return try ChaosCommand.run(arguments)
             case "control": return try ControlCommand.run(arguments)
+            case "topics": return try TopicsCommand.run(arguments)
+            case "dead": return try DeadCommand.run(arguments)
+            case "trace": return try TraceCommand.run(arguments)
             case "size": return try SizeCommand.run(arguments)
-            default: throw UsageFailure("name a command: up, demo, bench, chaos, control or size; see --help")
+            default: throw UsageFailure("name a command; see --help")
             }
         } catch {
             Console.failUsage(error, of: command)

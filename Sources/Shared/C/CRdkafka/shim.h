@@ -79,6 +79,11 @@ static inline int32_t peal_rk_produce_full(rd_kafka_t *rk, rd_kafka_topic_t *top
     return code;
 }
 
+/* The partitioner of Peal's producers and of Java's, without a client. */
+static inline int32_t peal_rk_partition(const void *key, size_t length, int32_t partitions) {
+    return rd_kafka_msg_partitioner_murmur2(NULL, key, length, partitions, NULL, NULL);
+}
+
 static inline int peal_rk_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 
 #endif
