@@ -61,12 +61,13 @@ package enum ProducerCommand {
     }
 
     /// The whole command.
-    package static let root = root(services: [])
+    package static let root = root([])
 
-    private static func root(services: [Service]) -> Command {
+    /// The whole command with those of the services.
+    package static func root(_ services: [Command]) -> Command {
         Command(
             "peal-producer", summary: "Publishes notification jobs.",
-            subcommands: [send, ReadCommand.command] + services.map(\.command))
+            subcommands: [send, ReadCommand.command] + services)
     }
 
     /// Reads the `send` command's options.
@@ -110,7 +111,7 @@ package enum ProducerCommand {
 
     /// Runs the process, which offers the services' commands too, and gives its exit code.
     package static func main(version: String, services: [Service] = []) -> Int32 {
-        let root = root(services: services)
+        let root = root(services.map(\.command))
         let arguments = Console.arguments(for: root, version: version)
         // A service has signals and a life of its own.
         for service in services where arguments.path.first == service.command.name {

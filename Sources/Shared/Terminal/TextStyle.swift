@@ -9,6 +9,7 @@ package struct TextStyle: Sendable {
         case yellow = "33"
         case blue = "34"
         case cyan = "36"
+        case inverse = "7"
     }
 
     /// Whether text is styled at all.
@@ -44,6 +45,52 @@ package enum DisplayWidth {
             }
         }
         return width
+    }
+
+    /// The text, which holds no escape sequences, in at most `width` columns; what is left out leaves a mark.
+    package static func clip(_ text: String, to width: Int) -> String {
+        guard of(text) > width else { return text }
+        guard width > 0 else { return "" }
+        var out = ""
+        var used = 0
+        for character in text {
+            let columns = columns(character)
+            guard used + columns < width else { break }
+            out.append(character)
+            used += columns
+        }
+        return out + "…"
+    }
+
+    /// The text in exactly `width` columns.
+    package static func fit(_ text: String, to width: Int, right: Bool = false) -> String {
+        let clipped = clip(text, to: width)
+        let pad = String(repeating: " ", count: max(0, width - of(clipped)))
+        return right ? pad + clipped : clipped + pad
+    }
+
+    /// The text in lines of at most `width` columns, broken between words where that can be.
+    package static func wrap(_ text: String, width: Int) -> [String] {
+        var lines: [String] = []
+        var line = ""
+        for word in text.split(separator: " ") {
+            var word = String(word)
+            if of(line) + of(word) + (line.isEmpty ? 0 : 1) <= width {
+                line += (line.isEmpty ? "" : " ") + word
+                continue
+            }
+            if !line.isEmpty { lines.append(line) }
+            while of(word) > width {
+                var head = ""
+                while let next = word.first, of(head + String(next)) <= width {
+                    head.append(word.removeFirst())
+                }
+                if head.isEmpty { break }
+                lines.append(head)
+            }
+            line = word
+        }
+        return line.isEmpty ? lines : lines + [line]
     }
 
     private static func columns(_ character: Character) -> Int {

@@ -3,11 +3,12 @@ internal import Core
 internal import EventLoop
 internal import Logging
 internal import Services
-internal import Terminal
+package import Terminal
 
 /// The command line of `peal-worker`.
 package enum WorkerCommand {
-    private static let command = Command(
+    /// What it takes.
+    package static let command = Command(
         "peal-worker", summary: "Reads jobs from Kafka and sends them to APNs and FCM.",
         options: [
             Option(

@@ -10,7 +10,8 @@ package enum PealCommand {
         subcommands: [
             UpCommand.command, DemoCommand.command, BenchCommand.command, ChaosCommand.command,
             ControlCommand.command, TopicsCommand.command, DeadCommand.command, TraceCommand.command,
-            SizeCommand.command,
+            SizeCommand.command, CheckCommand.command, DevicesCommand.command, UnreadCommand.command,
+            CompletionsCommand.command, ManCommand.command,
         ],
         details: """
             Everything that 'up' and 'demo' start runs on loopback and ends with them: an embedded Kafka
@@ -34,7 +35,12 @@ package enum PealCommand {
             case "dead": return try DeadCommand.run(arguments)
             case "trace": return try TraceCommand.run(arguments)
             case "size": return try SizeCommand.run(arguments)
-            default: throw UsageFailure("name a command; see --help")
+            case "check": return try CheckCommand.run(arguments)
+            case "devices": return try DevicesCommand.run(arguments)
+            case "unread": return try UnreadCommand.run(arguments)
+            case "completions": return try CompletionsCommand.run(arguments)
+            case "man": return try ManCommand.run(arguments)
+            default: throw UsageFailure("name a command; peal --help lists them")
             }
         } catch {
             Console.failUsage(error, of: command)

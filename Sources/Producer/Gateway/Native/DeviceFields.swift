@@ -1,10 +1,10 @@
 internal import Configuration
-internal import Core
-internal import Registry
+package import Core
+package import Registry
 internal import Security
 
 /// A device as the API takes it and shows it.
-enum DeviceFields {
+package enum DeviceFields {
     /// The members of a registration's body.
     static let names = [
         "platform", "token", "environment", "kind", "locale", "time_zone", "app_version", "alerts_allowed",
@@ -16,6 +16,11 @@ enum DeviceFields {
         ("file_provider", .fileProvider), ("complication", .complication), ("location", .location),
         ("widgets", .widgets),
     ]
+
+    /// The name of a kind of token.
+    package static func name(of kind: DeviceTokenKind) -> String {
+        kinds.first { $0.kind == kind }?.name ?? "alert"
+    }
 
     /// Reads a registration.
     static func record(
@@ -80,7 +85,7 @@ enum DeviceFields {
 
     /// What is told of a token: its first eight characters, or half of one that is shorter than a token
     /// should be. A character is a code point here, since one with marks may be as long as the token.
-    static func shortened(_ token: String) -> String {
+    package static func shortened(_ token: String) -> String {
         let scalars = token.unicodeScalars
         return String(String.UnicodeScalarView(scalars.prefix(min(8, scalars.count / 2))))
     }
@@ -93,7 +98,7 @@ enum DeviceFields {
         answer.set("token", shortened(record.token))
         if record.platform == .ios {
             answer.set("environment", record.isSandbox ? "sandbox" : "production")
-            answer.set("kind", kinds.first { $0.kind == record.kind }?.name ?? "alert")
+            answer.set("kind", name(of: record.kind))
         }
         answer.set("alerts_allowed", !record.isSilenced)
         if !record.locale.isEmpty { answer.set("locale", record.locale) }
@@ -102,4 +107,7 @@ enum DeviceFields {
         answer.set("registered_at_ms", record.registeredAtMs)
         return answer
     }
+
+    /// The device as the API tells it. Of the token only the beginning is told.
+    package static func json(_ id: String, _ record: DeviceRecord) -> JSONValue { answer(id, record).value }
 }
