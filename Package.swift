@@ -160,7 +160,7 @@ let package = Package(
             "PealKit", "Sources/Peal/Kit",
             [
                 "Core", "Decisions", "Jobs", "Rendering", "EventLoop", "Metrics", "Security", "HTTP2",
-                "HTTPClient", "Kafka",
+                "HTTPClient", "Kafka", "Overview",
                 "Redis", "Logging", "Terminal", "Configuration", "Registry", "Providers", "SimulatorKit",
                 "WorkerKit",
                 "RetryKit", "ProducerKit", "GatewayKit", "BroadcastKit", "Services",
@@ -257,9 +257,9 @@ let package = Package(
         tests(
             "PealTests",
             [
-                "PealKit", "SimulatorKit", "WorkerKit", "RetryKit", "BroadcastKit", "Metrics", "Configuration",
-                "Decisions", "Jobs", "HTTPClient", "HTTPServer", "Kafka", "Logging", "Terminal", "Core",
-                "EventLoop", "Redis", "Registry", "TestSupport",
+                "PealKit", "SimulatorKit", "WorkerKit", "RetryKit", "BroadcastKit", "Metrics",
+                "Overview", "Configuration", "Decisions", "Jobs", "HTTPClient", "HTTPServer", "Kafka",
+                "Logging", "Terminal", "Core", "EventLoop", "Redis", "Registry", "TestSupport",
             ]),
         tests(
             "OperationsTests",

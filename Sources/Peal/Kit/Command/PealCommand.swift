@@ -10,7 +10,8 @@ package enum PealCommand {
         subcommands: [
             UpCommand.command, DemoCommand.command, BenchCommand.command, ChaosCommand.command,
             ControlCommand.command, TopicsCommand.command, DeadCommand.command, TraceCommand.command,
-            SizeCommand.command, CheckCommand.command, DevicesCommand.command, UnreadCommand.command,
+            SizeCommand.command, TopCommand.command, CheckCommand.command, DevicesCommand.command,
+            UnreadCommand.command,
             CompletionsCommand.command, ManCommand.command,
         ],
         details: """
@@ -35,6 +36,7 @@ package enum PealCommand {
             case "dead": return try DeadCommand.run(arguments)
             case "trace": return try TraceCommand.run(arguments)
             case "size": return try SizeCommand.run(arguments)
+            case "top": return try TopCommand.run(arguments)
             case "check": return try CheckCommand.run(arguments)
             case "devices": return try DevicesCommand.run(arguments)
             case "unread": return try UnreadCommand.run(arguments)
