@@ -80,24 +80,34 @@ import Testing
         try rig.publish(
             #"{"id":"gone","app":"late","to":{"recipient":"gone"},"title":"x"}"#, key: "late/gone")
         try rig.publish(#"{"app":"none","to":{"recipient":"r0"},"title":"x"}"#, key: "none/r0")
-        #expect(rig.wait { rig.outcomes("dead") == 43 })
+        // A later hop, whose watch has had it: it was counted, and the phone alone is owed.
+        try rig.register("hop", "phone", .ios, token: ToolTokens.good, app: "late")
+        try rig.register("hop", "watch", .ios, token: String(repeating: "c", count: 64), app: "late")
+        try rig.publish(
+            #"{"id":"hop","app":"late","to":{"recipient":"hop"},"title":"x","unread":1}"#, key: "late/hop",
+            headers: [
+                "peal-origin": "peal.jobs.normal/0/4711", "peal-attempt": "1", "peal-devices": "phone",
+            ])
+        #expect(rig.wait { rig.outcomes("dead") == 44 })
+        #expect(try rig.letters("--recipient", "hop").first?.devices == "phone")
         try rig.session.command("HSET", "peal:usr:{late:r38}", "prefs", "muted=-1")
         #expect(try rig.unread("r0", app: "late") == 0)
         rig.stopWorker()
         try rig.startServices()
 
         let summary = try DeadCommand.read(try rig.order("list", "--summary"), rig.access(), limit: 0)
-        #expect(summary.counts[.init(app: "late", reason: "unknown_app")]?.letters == 41)
+        #expect(summary.counts[.init(app: "late", reason: "unknown_app")]?.letters == 42)
         #expect(summary.counts[.init(app: "late", reason: "malformed_job")]?.letters == 1)
         // In two steps, as after a stop.
         #expect(try rig.replay("--all", "--limit", "10")[.replay] == 10)
         let rest = try rig.replay("--all", "--rate", "1000")
         #expect(
             rest == [
-                .already: 10, .replay: 28, .expired: 1, .muted: 1, .noDevice: 1, .unreadable: 1,
+                .already: 10, .replay: 29, .expired: 1, .muted: 1, .noDevice: 1, .unreadable: 1,
                 .unknownApp: 1,
             ])
-        #expect(rig.wait { rig.outcomes("accepted") == 38 })
+        #expect(rig.wait { rig.outcomes("accepted") == 39 })
+        #expect(try rig.unread("hop", app: "late") == 0)
         for number in 0..<37 { #expect(try rig.unread("r\(number)", app: "late") == 1) }
         #expect(try rig.unread("r38", app: "late") == 0)
         #expect(try rig.replay("--all")[.replay] == nil)
