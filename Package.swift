@@ -97,6 +97,7 @@ let package = Package(
 
         // Layer 4: shared services.
         shared("Logging", ["Core", "EventLoop"]),
+        shared("Tracing", ["Core", "EventLoop", "HTTPClient", "Logging"]),
         shared("Terminal", ["Core", "EventLoop"]),
         shared("Configuration", ["Core", "Decisions", "Rendering", "YAML"]),
         shared("Registry", ["Core", "Decisions", "EventLoop", "Redis", "Security"]),
@@ -111,8 +112,8 @@ let package = Package(
         shared(
             "Services",
             [
-                "Core", "EventLoop", "Metrics", "Security", "Logging", "Configuration", "Redis", "Terminal",
-                "HTTPServer",
+                "Core", "Decisions", "EventLoop", "Metrics", "Security", "HTTPClient", "HTTPServer", "Kafka",
+                "Logging", "Tracing", "Configuration", "Redis", "Registry", "Terminal",
             ]),
 
         // Layer 5: the services, each a library that tests drive in-process.
@@ -122,13 +123,13 @@ let package = Package(
                 "Core", "Decisions", "Jobs", "Rendering", "EventLoop", "Metrics", "Security", "HTTP2",
                 "Kafka",
                 "Redis", "HTTPServer", "Logging", "Terminal", "Configuration", "Registry", "Providers",
-                "Services",
+                "Services", "Tracing",
             ]),
         library(
             "RetryKit", "Sources/Retry/Kit",
             [
                 "Core", "Decisions", "EventLoop", "Metrics", "Kafka", "Redis", "HTTPServer", "Logging",
-                "Terminal", "Configuration", "Registry", "Services",
+                "Terminal", "Configuration", "Registry", "Services", "Tracing",
             ]),
         library(
             "ProducerKit", "Sources/Producer/Kit",
@@ -141,7 +142,7 @@ let package = Package(
             [
                 "Core", "Decisions", "Jobs", "EventLoop", "Metrics", "Security", "Kafka", "Redis",
                 "HTTPServer", "Logging", "Terminal", "Configuration", "Registry", "Overview", "Providers",
-                "Services",
+                "Services", "Tracing",
                 "ProducerKit",
             ]),
         library(
@@ -178,7 +179,7 @@ let package = Package(
         // Tests, one target for each library.
         .target(
             name: "TestSupport",
-            dependencies: ["Core", "EventLoop", "Metrics", "Redis", "Kafka", "Security"],
+            dependencies: ["Core", "EventLoop", "HTTPServer", "Metrics", "Redis", "Kafka", "Security"],
             path: "Tests/Support", swiftSettings: strictTests),
         tests("CoreTests", ["Core"]),
         tests("DecisionsTests", ["Decisions", "EventLoop", "Core"]),
@@ -204,7 +205,19 @@ let package = Package(
             "ConfigurationTests",
             ["Configuration", "Rendering", "Decisions", "YAML", "EventLoop", "Core"]),
         tests("TerminalTests", ["Terminal", "Core"]),
-        tests("LoggingTests", ["Logging", "Core"]),
+        tests(
+            "LoggingTests",
+            [
+                "Logging", "Services", "Kafka", "Metrics", "Configuration", "HTTPServer", "Redis", "Registry",
+                "Decisions", "EventLoop", "Core", "TestSupport",
+            ]),
+        tests(
+            "TracingTests",
+            [
+                "Tracing", "Services", "Configuration", "HTTPClient", "HTTPServer", "Logging", "EventLoop",
+                "Core",
+                "TestSupport",
+            ]),
         tests(
             "ProvidersTests",
             [
@@ -229,13 +242,13 @@ let package = Package(
             [
                 "GatewayKit", "ProducerKit", "WorkerKit", "SimulatorKit", "HTTPServer", "HTTPClient",
                 "Kafka", "Redis", "Registry", "Configuration", "Decisions", "Jobs", "Security", "Core",
-                "EventLoop", "Logging", "Services", "TestSupport",
+                "EventLoop", "Logging", "Services", "Tracing", "TestSupport",
             ]),
         tests(
             "RetryTests",
             [
                 "RetryKit", "Metrics", "Kafka", "Redis", "Registry", "Configuration", "Decisions", "Core",
-                "EventLoop", "Logging", "TestSupport",
+                "EventLoop", "Logging", "Tracing", "TestSupport",
             ]),
         tests(
             "BroadcastTests",
@@ -252,7 +265,7 @@ let package = Package(
                 "Kafka", "Redis", "Registry", "Configuration",
                 "Decisions",
                 "Jobs", "Rendering", "Providers", "Security", "Core", "EventLoop", "Logging",
-                "Services", "TestSupport",
+                "Services", "Tracing", "TestSupport",
             ]),
         tests(
             "PealTests",

@@ -103,7 +103,7 @@ func problems(_ text: String, _ environment: [String: String] = [:]) -> [String]
             ])
         #expect(
             problems("log: {colour: yes}") == [
-                "peal.yaml:1: unknown key 'log.colour'; known here: format, level"
+                "peal.yaml:1: unknown key 'log.colour'; known here: format, level, levels"
             ])
         #expect(
             problems("apps: {shop: {apns: {sandbox: {tpoic: x}}}}").first?.contains(

@@ -123,6 +123,10 @@ final class Rig: @unchecked Sendable {
 
     /// Every record of a lane, once there are at least `count`.
     func records(_ lane: String, count: Int) throws -> [String] {
+        try read(lane, count: count).values
+    }
+
+    private func read(_ lane: String, count: Int) throws -> Records {
         let sink = Records()
         let topic = TopicNames(prefix: prefix).jobs(lane: lane)
         var configuration = KafkaConfiguration.tool(brokers: broker.bootstrapServers, group: "reader")
@@ -139,12 +143,23 @@ final class Rig: @unchecked Sendable {
         }
         // What there is too much of has been written before the last one.
         _ = consumer.poll(timeoutMs: 100, maxRecords: 10_000, into: sink)
-        return sink.values
+        return sink
+    }
+
+    /// The headers of a lane's records, once there are at least `count`, in the order of ``records``.
+    func headers(_ lane: String, count: Int) throws -> [[String: String]] {
+        try read(lane, count: count).headers
     }
 
     private final class Records: KafkaRecordSink {
         var values: [String] = []
+        var headers: [[String: String]] = []
         func take(_ record: borrowing KafkaRecord) {
+            var own: [String: String] = [:]
+            record.forEachHeader { name, value in
+                own[String(decoding: name, as: UTF8.self)] = String(decoding: value, as: UTF8.self)
+            }
+            headers.append(own)
             values.append(record.value.map { String(decoding: $0, as: UTF8.self) } ?? "")
         }
     }

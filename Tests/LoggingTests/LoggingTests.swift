@@ -71,15 +71,23 @@ final class LineList: @unchecked Sendable {
         #expect(out.text == "00:00:00.000 error    kafka      one·two·[2J k=v· (and 2 like it)\n")
     }
 
-    @Test func levelsAreTakenFromTheNearestName() throws {
-        let levels = try #require(LogLevels(parsing: "warning,kafka=debug,kafka.producer=error"))
+    @Test func levelsAreReadOrRefusedWithWhatThereIs() throws {
+        let levels = try LogLevels(parsing: "warning,kafka=debug,delivery=error")
         #expect(levels.level(of: "worker") == .warning)
         #expect(levels.level(of: "kafka") == .debug)
-        #expect(levels.level(of: "kafka.consumer.poll") == .debug)
-        #expect(levels.level(of: "kafka.producer") == .error)
-        for bad in ["", "loud", "kafka=", "=info", "info,,debug", "a=b=c"] {
-            #expect(LogLevels(parsing: bad) == nil)
+        #expect(levels.level(of: "delivery") == .error)
+        #expect(levels.text == "warning,delivery=error,kafka=debug")
+        for bad in ["", "loud", "kafka=", "=info", "info,,debug", "kafka=debug=x", "kafka.x=debug"] {
+            #expect(throws: LogLevelFault.self) { try LogLevels(parsing: bad) }
         }
+        let level = #expect(throws: LogLevelFault.self) { try LogLevels(parsing: "kafka=loud") }
+        #expect(
+            level?.sentence
+                == "there is no log level \"loud\"; the levels are trace, debug, info, notice, warning, error, "
+                + "critical")
+        let part = #expect(throws: LogLevelFault.self) { try LogLevels(parsing: "kafak=debug") }
+        #expect(
+            part?.sentence.hasPrefix("there is no subsystem \"kafak\"; the subsystems are worker, ") == true)
     }
 
     @Test func nothingBelowTheLevelIsBuiltOrWritten() {
@@ -99,30 +107,12 @@ final class LineList: @unchecked Sendable {
         #expect(!log.writes(.info) && log.writes(.error) && !Logger.silent.writes(.critical))
     }
 
-    @Test func repetitionIsLimitedAndCounted() {
-        var limiter = RepetitionLimiter(perSecond: 2, eventsMax: 3)
-        #expect(limiter.decide("a", nowMs: 0) == .write(suppressed: 0))
-        #expect(limiter.decide("a", nowMs: 1) == .write(suppressed: 0))
-        #expect(limiter.decide("a", nowMs: 2) == .suppress)
-        #expect(limiter.decide("a", nowMs: 999) == .suppress)
-        #expect(limiter.decide("b", nowMs: 999) == .write(suppressed: 0))
-        #expect(limiter.decide("a", nowMs: 1_000) == .write(suppressed: 2))
-        #expect(limiter.decide("a", nowMs: 1_001) == .write(suppressed: 0))
-        #expect(limiter.decide("a", nowMs: 1_002) == .suppress)
-        // A clock that is set back starts anew instead of suppressing for ever.
-        #expect(limiter.decide("a", nowMs: 10) == .write(suppressed: 1))
-        // The number of events that are known is bounded.
-        for number in 0..<1_000 {
-            #expect(limiter.decide("e\(number)", nowMs: 2_000) == .write(suppressed: 0))
-        }
-    }
-
     @Test func aSlowReaderCostsDroppedLinesAndNotTime() throws {
         signal(SIGPIPE, SIG_IGN)
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
         // The pipe is never read until the end: the writer hangs, the queue fills, the callers go on.
-        let sink = LogSink(descriptor: ends[1], format: .json, queueMax: 8, perSecond: 1_000_000)
+        let sink = LogSink(descriptor: ends[1], format: .json, queueMax: 8, burst: 1_000_000)
         let log = Logger("a", sink: sink)
         let long = String(repeating: "x", count: 2_000)
         for _ in 0..<200 { log.error("e", long) }
@@ -137,7 +127,7 @@ final class LineList: @unchecked Sendable {
     @Test func aPipeGetsWholeLinesInOrder() throws {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
-        let sink = LogSink(descriptor: ends[1], format: .json, perSecond: 1_000)
+        let sink = LogSink(descriptor: ends[1], format: .json, burst: 1_000)
         let log = Logger("a", sink: sink)
         for number in 0..<100 { log.info("e", "line \(number)") }
         sink.close()

@@ -1,3 +1,4 @@
+import Core
 import Decisions
 import Redis
 import Registry
@@ -59,6 +60,51 @@ import Testing
             text.contains("\"shpo\"") && text.contains("did you mean shop?") && text.contains("bank, shop"))
         // Without a configuration nobody knows, and the command says so.
         #expect(try order.checkApp(among: [])?.contains("not checked") == true)
+    }
+
+    @Test func logLevelsAreOrderedForAWhile() throws {
+        let debug = try order("log", "debug", "--by", "ann")
+        #expect(debug.verb == .log(nil, .debug) && debug.durationMs == ControlOrder.logDurationMs)
+        #expect(debug.by == "ann")
+        let one = try order("log", "delivery=trace", "--for", "10m")
+        #expect(one.verb == .log(.delivery, .trace) && one.durationMs == 600_000)
+        #expect(try order("log", "reset").verb == .logAsConfigured(nil))
+        #expect(try order("log", "kafka=reset").verb == .logAsConfigured(.kafka))
+    }
+
+    @Test(arguments: [
+        (["log"], "takes LEVEL"), (["log", "debug", "info"], "takes LEVEL"),
+        (["log", "loud"], "the levels are trace, debug, info, notice, warning, error, critical"),
+        (["log", "kafak=debug"], "no subsystem \"kafak\"; the subsystems are worker, shard, lane, "),
+        (["log", "kafak=reset"], "no subsystem \"kafak\""),
+        (["log", "debug", "--for", "2d"], "from 1s to 1d"),
+        (["log", "debug", "--for", "1ms"], "from 1s to 1d"),
+        (["log", "debug", "--app", "shop"], "leave --app out"),
+    ])
+    func aWrongLogOrderIsRefusedWithWhatThereIs(words: [String], says: String) throws {
+        let request = try ArgumentParser.parse(words, for: ControlCommand.command, environment: [:])
+        guard case .run(let arguments) = request else { throw UsageFailure("no run") }
+        let failure = #expect(throws: UsageFailure.self) { try ControlOrder(arguments) }
+        #expect(failure?.message.contains(says) == true, "\(failure?.message ?? "")")
+    }
+
+    @Test func ordersAboutLogsAreInTheListUntilTheyAreTakenBack() throws {
+        let server = try RedisServer()
+        var options = RedisClientOptions.patient(server.endpoint)
+        options.scripts = ControlStore.scripts
+        let store = ControlStore(session: try RedisSession(options: options))
+        _ = try order("log", "delivery=debug", "--for", "10m", "--by", "ann").carryOut(store)
+        let listed = try order("list").carryOut(store)
+        let text = listed.text(style: TextStyle(isEnabled: false))
+        #expect(text.contains("delivery=debug") && text.contains("ann") && text.contains("9 min"))
+        #expect(listed.json.contains(#""log":[{"field":"log:delivery","order":{"level":"debug","by":"ann""#))
+        let reset = try order("log", "reset").carryOut(store)
+        #expect(
+            reset.change != nil
+                && reset.text(style: TextStyle(isEnabled: false)).contains("as they are configured"))
+        let again = try order("log", "reset").carryOut(store)
+        #expect(again.change == nil && again.exitCode == 1)
+        #expect(again.text(style: TextStyle(isEnabled: false)).contains("No log level was ordered."))
     }
 
     @Test func whatIsKnownOrTakenBackPasses() throws {

@@ -38,6 +38,7 @@ final class Rig {
         providers: String = "", retryYAML: String = "", startsWorker: Bool = true,
         environment: [String: String] = [:],
         commitInterval: String = "100ms", redis shared: PrivateRedisServer? = nil,
+        levels: LogLevels = LogLevels(standard: .error), lines: KeptLines? = nil,
         simulated: (inout SimulatorSettings) -> Void = { _ in }
     ) throws {
         folder = try Files.makeTemporaryDirectory(prefix: "peal-worker-test")
@@ -61,8 +62,12 @@ final class Rig {
             "  commit_interval: \(commitInterval)\n" + workerYAML, providers + "\n" + retryYAML)
         try Files.write(path: folder + "/peal.yaml", text: text)
         settings = try Configuration.load(path: folder + "/peal.yaml", environment: environment)
-        sink = LogSink(descriptor: 2, format: .json)
-        log = Logger("test", sink: sink, levels: LogLevels(standard: .error))
+        if let lines {
+            sink = LogSink(format: .json) { lines.append($0) }
+        } else {
+            sink = LogSink(descriptor: 2, format: .json)
+        }
+        log = Logger("test", sink: sink, levels: levels)
         var producing = KafkaConfiguration.producer(brokers: broker.bootstrapServers)
         producing.tuneForEmbeddedBroker()
         producer = try KafkaProducer(producing, topics: topics.map(\.name))
@@ -207,6 +212,24 @@ final class Rig {
 
     func publish(_ json: String, key: String?, lane: String = "normal") throws {
         try publish(bytes: Array(json.utf8), key: key.map { Array($0.utf8) }, lane: lane)
+    }
+
+    /// Publishes a job whose record has headers.
+    func publish(
+        _ json: String, key: String, lane: String = "normal", headers: [(name: StaticString, value: String)]
+    ) throws {
+        let topic = try #require(producer.topic(named: "peal.jobs.\(lane)"))
+        var packed = KafkaHeaders()
+        for (name, value) in headers { packed.add(name, text: value) }
+        let (key, value) = (Array(key.utf8), Array(json.utf8))
+        let result = key.withUnsafeBytes { key in
+            value.withUnsafeBytes {
+                producer.produce(to: topic, key: key, value: $0, headers: packed, opaque: 0)
+            }
+        }
+        #expect(result == .accepted)
+        var reports: [DeliveryReport] = []
+        #expect(producer.flush(deadlineMs: 20_000, into: &reports) == 0)
     }
 
     func publish(bytes: [UInt8]?, key: [UInt8]?, lane: String = "normal") throws {

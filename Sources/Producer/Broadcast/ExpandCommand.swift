@@ -22,7 +22,8 @@ package enum ExpandCommand {
         details: """
             Several processes share the work. SIGTERM and SIGINT finish what is out, store how far each part
             has got, and leave the consumer group. A process that is killed repeats some jobs; the workers
-            send each of them once.
+            send each of them once. SIGHUP reads the configuration's log levels again, unless --log-level was
+            given.
             """)
 
     /// Serves until SIGINT or SIGTERM; the process's exit code: 0 after a clean stop, 1 when it can't start
@@ -30,9 +31,11 @@ package enum ExpandCommand {
     package static func run(_ arguments: Arguments) -> Int32 {
         ServiceRunner.prepare()
         do {
-            let settings = try Configuration.load(
-                path: arguments.string("config"), environment: Console.environment)
-            return try serve(arguments, settings)
+            let load: () -> Result<Settings, ConfigurationFailure> = {
+                Configuration.result(path: arguments.string("config"), environment: Console.environment)
+            }
+            let settings = try load().get()
+            return try serve(arguments, settings, reread: load)
         } catch let failure as UsageFailure {
             Console.complain("peal-producer expand: \(failure.message)")
             return UsageFailure.exitCode
@@ -45,19 +48,22 @@ package enum ExpandCommand {
         }
     }
 
-    private static func serve(_ arguments: Arguments, _ settings: Settings) throws -> Int32 {
+    private static func serve(
+        _ arguments: Arguments, _ settings: Settings,
+        reread: @escaping () -> Result<Settings, ConfigurationFailure>
+    ) throws -> Int32 {
         var expand = try ExpandSettings(settings)
         if let brokers = arguments.string("brokers") { expand.brokers = brokers }
         expand.kafkaProperties += try arguments.pairs("property")
-        let (log, sink) = settings.makeLogger(
-            "expand", json: arguments.flag("json"), levels: try arguments.logLevels())
+        let levels = try arguments.logLevels()
+        let (log, sink) = settings.makeLogger("expand", json: arguments.flag("json"), levels: levels)
         for warning in settings.warnings { log.warning("expand.configuration", warning) }
         let address = try arguments.listenAddress(or: settings.http.expand)
         let service: ExpandService
         let server: HTTPServer?
         do {
             service = try ExpandService.start(expand, log: log)
-            server = try listen(address, service)
+            server = try listen(address, service, log)
         } catch {
             sink.close()
             throw error
@@ -70,7 +76,9 @@ package enum ExpandCommand {
             ])
         return ServiceRunner.runUntilSignal(
             deadlineMs: expand.drainDeadlineMs + 15_000, logger: log, sink: sink,
-            hasFailed: { service.hasFailed }
+            hasFailed: { service.hasFailed },
+            // What the command line says stays in force.
+            reload: { if levels == nil { log.reconfigure(reread) } }
         ) {
             // The probes say that it drains for as long as it does.
             service.stop()
@@ -79,10 +87,12 @@ package enum ExpandCommand {
     }
 
     /// Serves the probes; a service whose port is taken does not run.
-    private static func listen(_ address: ListenAddress?, _ service: ExpandService) throws -> HTTPServer? {
+    private static func listen(
+        _ address: ListenAddress?, _ service: ExpandService, _ log: Logger
+    ) throws -> HTTPServer? {
         guard let address else { return nil }
         do throws(HTTPServerFailure) {
-            return try service.endpoints.serve(
+            return try service.endpoints.telling(log).serve(
                 HTTPServerOptions(host: address.host, port: UInt16(clamping: address.port)))
         } catch {
             service.abandon()

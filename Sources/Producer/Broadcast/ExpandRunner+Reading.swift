@@ -4,6 +4,7 @@ internal import Jobs
 internal import Kafka
 internal import Logging
 internal import Registry
+internal import Services
 
 // What the consumer gives: records, partitions and reports.
 extension ExpandRunner: KafkaRecordSink, KafkaConsumerDelegate {
@@ -130,16 +131,7 @@ extension ExpandRunner: KafkaRecordSink, KafkaConsumerDelegate {
     }
 
     func kafkaReported(_ event: KafkaEvent) {
-        let fields: LogFields = ["kafka.error": .text(event.code.name)]
-        switch event.kind {
-        case .error: log.warning("kafka.error", event.message, fields)
-        case .fatal: log.error("kafka.fatal", event.message, fields)
-        case .log(let level):
-            // The operator's properties go to both clients; each then tells which ones are not its own.
-            let isNoise = level > 4 || event.message.contains("will be ignored by this")
-            log.log(isNoise ? .debug : .warning, "kafka.log", event.message, fields)
-        case .statistics: break
-        }
+        kafkaLog.tell(event)
     }
 
     /// Forgets the work of partitions that have gone to others. The reports of what is in flight find

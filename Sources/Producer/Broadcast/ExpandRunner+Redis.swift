@@ -127,7 +127,12 @@ extension ExpandRunner {
             let tag = RedisTag(kind: ExpandQuestion.control.rawValue, value: 0)
             if redis.issue(tag, { RegistryCommands.control(into: &$0) }) != nil { isReadingControl = false }
         }
-        if Clock.wallMs >= gate.validUntilMs { rule() }
+        let now = Clock.wallMs
+        if now >= gate.validUntilMs { rule() }
+        if loop.nowMs >= nextLogLevelsMs, let controlState {
+            nextLogLevelsMs = loop.nowMs &+ 250
+            log.follow(controlState.logOrders, nowMs: now)
+        }
     }
 
     private func controlRead(_ reply: borrowing RedisReplyView) {

@@ -6,6 +6,7 @@ internal import Kafka
 internal import Logging
 internal import Redis
 internal import Registry
+internal import Services
 
 /// Expands broadcasts: reads both topics of the stage, asks Redis for recipients, writes their jobs to the
 /// bulk lane and commits what is finished.
@@ -21,6 +22,7 @@ final class ExpandRunner {
     let control = ExpandControl()
     let settings: ExpandSettings
     let log: Logger
+    var kafkaLog: KafkaLog
     let loop: EventLoop
     let consumer: KafkaConsumer
     let producer: KafkaProducer
@@ -59,6 +61,8 @@ final class ExpandRunner {
     var apps: [String] = []
     var isReadingControl = false
     var nextControlMs: UInt64 = 0
+    /// When log orders are looked at next, ms of the loop's clock.
+    var nextLogLevelsMs: UInt64 = 0
     var controlRefusal = ""
 
     var nextCommitMs: UInt64 = 0
@@ -76,6 +80,7 @@ final class ExpandRunner {
     init(_ settings: ExpandSettings, parser: JobParser, loop: EventLoop, log: Logger) throws(KafkaFailure) {
         self.settings = settings
         self.log = log
+        kafkaLog = KafkaLog(log)
         self.parser = parser
         self.loop = loop
         let names = settings.names

@@ -54,12 +54,19 @@ package final class JobPublisher {
             + RetrySchedule(tiers: tiers).tiers.map { names.retry(tier: $0.name) }
     }
 
+    /// The topic of the last published job that was asked for more headers.
+    package private(set) var lastTopic = ""
+
     /// The id that the last published job went out with.
     package var lastID: UnsafeRawBufferPointer { unsafe id.bytes }
 
     /// Publishes one job to a lane (an index of `TopicNames.lanes`), or, when its time is still to come, to
-    /// the retry topic that fits. `opaque` comes back in the delivery report.
-    package func publish(_ job: borrowing Job, lane: Int, opaque: UInt64, nowMs: Int64) -> Answer {
+    /// the retry topic that fits. `opaque` comes back in the delivery report. `more` is asked, when it is
+    /// there, for headers to put on the record; it is given the job's id.
+    package func publish(
+        _ job: borrowing Job, lane: Int, opaque: UInt64, nowMs: Int64,
+        more: ((String) -> [(name: StaticString, value: [UInt8])])? = nil
+    ) -> Answer {
         JobKey.write(job, to: &key)
         let bytes: UnsafeRawBufferPointer
         id.clear()
@@ -73,15 +80,25 @@ package final class JobPublisher {
             unsafe bytes = value.bytes
         }
         if job.flags.contains(.hasSendAt), job.sendAtMs > nowMs {
-            return unsafe wait(until: job.sendAtMs, bytes, lane: lane, opaque: opaque, nowMs: nowMs)
+            return unsafe wait(
+                until: job.sendAtMs, bytes, lane: lane, opaque: opaque, nowMs: nowMs, more: more)
         }
+        guard let more else {
+            let result = unsafe producer.produce(
+                to: producer.topic(lane), key: key.bytes, value: bytes, opaque: opaque)
+            return answer(result, isScheduled: false)
+        }
+        lastTopic = laneTopics.indices.contains(lane) ? laneTopics[lane] : ""
+        headers.clear()
+        add(more(id.text))
         let result = unsafe producer.produce(
-            to: producer.topic(lane), key: key.bytes, value: bytes, opaque: opaque)
+            to: producer.topic(lane), key: key.bytes, value: bytes, headers: headers, opaque: opaque)
         return answer(result, isScheduled: false)
     }
 
     private func wait(
-        until dueMs: Int64, _ bytes: UnsafeRawBufferPointer, lane: Int, opaque: UInt64, nowMs: Int64
+        until dueMs: Int64, _ bytes: UnsafeRawBufferPointer, lane: Int, opaque: UInt64, nowMs: Int64,
+        more: ((String) -> [(name: StaticString, value: [UInt8])])?
     ) -> Answer {
         let tier = schedule.tier(forWaitMs: dueMs - nowMs)
         scheduledCount &+= 1
@@ -92,10 +109,18 @@ package final class JobPublisher {
         let topic = laneTopics.indices.contains(lane) ? laneTopics[lane] : names.jobs(lane: "normal")
         headers.add(PealHeader.origin, text: "\(topic)/-1/\(scheduledCount & Int64.max)")
         headers.add(PealHeader.reason, text: "send_at")
+        if let more {
+            lastTopic = names.retry(tier: schedule.tiers[tier].name)
+            add(more(id.text))
+        }
         let result = unsafe producer.produce(
             to: producer.topic(TopicNames.lanes.count + tier), key: key.bytes, value: bytes, headers: headers,
             opaque: opaque)
         return answer(result, isScheduled: true)
+    }
+
+    private func add(_ more: [(name: StaticString, value: [UInt8])]) {
+        for (name, value) in more { unsafe value.withUnsafeBytes { _ = unsafe headers.add(name, $0) } }
     }
 
     private func answer(_ result: ProduceResult, isScheduled: Bool) -> Answer {

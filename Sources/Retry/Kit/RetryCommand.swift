@@ -6,6 +6,7 @@ import Kafka
 import Logging
 import Services
 package import Terminal
+import Tracing
 
 /// The command line of `peal-retry`.
 package enum RetryCommand {
@@ -24,6 +25,7 @@ package enum RetryCommand {
             Option("json", help: "log JSON lines, also on a terminal"),
         ],
         details: """
+            SIGHUP reads the configuration's log levels again, unless --log-level was given.
             SIGTERM and SIGINT hand over what is due, commit and leave the consumer groups.
             A stop that hangs is cut off; nothing is lost by that.
             """)
@@ -36,9 +38,11 @@ package enum RetryCommand {
     package static func run(_ arguments: Arguments) -> Int32 {
         ServiceRunner.prepare()
         do {
-            let settings = try Configuration.load(
-                path: arguments.string("config"), environment: Console.environment)
-            return try serve(arguments, settings)
+            let load: () -> Result<Settings, ConfigurationFailure> = {
+                Configuration.result(path: arguments.string("config"), environment: Console.environment)
+            }
+            let settings = try load().get()
+            return try serve(arguments, settings, reread: load)
         } catch let failure as UsageFailure {
             Console.complain("peal-retry: \(failure.message)")
             return UsageFailure.exitCode
@@ -51,11 +55,16 @@ package enum RetryCommand {
         }
     }
 
-    private static func serve(_ arguments: Arguments, _ settings: Settings) throws -> Int32 {
+    private static func serve(
+        _ arguments: Arguments, _ settings: Settings,
+        reread: @escaping () -> Result<Settings, ConfigurationFailure>
+    ) throws -> Int32 {
         var retry = try retrySettings(arguments, settings)
-        let (log, sink) = settings.makeLogger(
-            "retry", json: arguments.flag("json"), levels: try arguments.logLevels())
+        let levels = try arguments.logLevels()
+        let (log, sink) = settings.makeLogger("retry", json: arguments.flag("json"), levels: levels)
         for warning in settings.warnings { log.warning("retry.configuration", warning) }
+        retry.tracer = try settings.tracer(role: "retry", logger: log)
+        let tracer = retry.tracer
         do throws(ConfigurationFailure) {
             retry.redis = try settings.redisOptions(scripts: [])
         } catch {
@@ -66,7 +75,7 @@ package enum RetryCommand {
         let server: HTTPServer?
         do {
             service = try RetryService.start(retry, log: log)
-            server = try listen(address, service)
+            server = try listen(address, service.endpoints.telling(log).telling(tracer), service)
         } catch {
             sink.close()
             throw error
@@ -77,13 +86,18 @@ package enum RetryCommand {
                 "kafka.brokers": .text(retry.brokers), "retry.tiers": .number(service.snapshot.tiers.count),
                 "http.port": .number(server?.port ?? 0),
             ])
+        let follower = settings.logOrders(log)
         return ServiceRunner.runUntilSignal(
             deadlineMs: retry.drainDeadlineMs + 15_000, logger: log, sink: sink,
-            hasFailed: { service.hasFailed }
+            hasFailed: { service.hasFailed },
+            // What the command line says stays in force.
+            reload: { if levels == nil { log.reconfigure(reread) } }
         ) {
+            follower?.stop()
             // The probes say that it drains for as long as it does.
             service.stop()
             server?.stop()
+            tracer?.stop()
         }
     }
 
@@ -107,10 +121,12 @@ package enum RetryCommand {
     }
 
     /// Serves the probes; a service whose port is taken does not run.
-    private static func listen(_ address: ListenAddress?, _ service: RetryService) throws -> HTTPServer? {
+    private static func listen(
+        _ address: ListenAddress?, _ endpoints: HealthEndpoints, _ service: RetryService
+    ) throws -> HTTPServer? {
         guard let address else { return nil }
         do throws(HTTPServerFailure) {
-            return try service.endpoints.serve(
+            return try endpoints.serve(
                 HTTPServerOptions(host: address.host, port: UInt16(clamping: address.port)))
         } catch {
             service.abandon()

@@ -1,11 +1,14 @@
 package import Configuration
 package import Decisions
 package import Redis
+package import Tracing
 
 /// What the retry service works with.
 package struct RetrySettings: Sendable {
     /// Kafka's bootstrap servers.
     package var brokers: String
+    /// Where spans go; nil when nothing is traced.
+    package var tracer: Tracer?
     /// librdkafka properties of the operator, put on top of Peal's.
     package var kafkaProperties: [(name: String, value: String)] = []
     /// What topic names begin with.

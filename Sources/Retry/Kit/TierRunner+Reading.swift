@@ -3,6 +3,7 @@ import Decisions
 import EventLoop
 import Kafka
 import Logging
+import Services
 
 // What the consumer gives: records, partitions and reports.
 extension TierRunner: KafkaRecordSink, KafkaConsumerDelegate {
@@ -98,18 +99,8 @@ extension TierRunner: KafkaRecordSink, KafkaConsumerDelegate {
     }
 
     func kafkaReported(_ event: KafkaEvent) {
-        let fields: LogFields = ["retry.tier": .text(snapshot.tier), "kafka.error": .text(event.code.name)]
-        switch event.kind {
-        case .error:
-            if event.code == .allBrokersDown, brokersAwayMs == 0 { brokersAwayMs = Clock.wallMs }
-            log.warning("kafka.error", event.message, fields)
-        case .fatal: log.error("kafka.fatal", event.message, fields)
-        case .log(let level):
-            // The operator's properties go to both clients; each then tells which ones are not its own.
-            let isNoise = level > 4 || event.message.contains("will be ignored by this")
-            log.log(isNoise ? .debug : .warning, "kafka.log", event.message, fields)
-        case .statistics: break
-        }
+        if event.code == .allBrokersDown, brokersAwayMs == 0 { brokersAwayMs = Clock.wallMs }
+        kafkaLog.tell(event, ["retry.tier": .text(snapshot.tier)])
     }
 
     /// Forgets the records of partitions that have gone to others. Those in flight go with their reports.

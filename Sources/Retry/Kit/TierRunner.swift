@@ -3,6 +3,7 @@ import Decisions
 import EventLoop
 import Kafka
 import Logging
+import Services
 
 /// Serves one retry topic: reads it, holds records until they are due, gives them back to their job topics,
 /// and commits what the brokers have acknowledged.
@@ -13,6 +14,7 @@ final class TierRunner {
     let policy: RetryPolicy
     let settings: RetrySettings
     let log: Logger
+    var kafkaLog: KafkaLog
     let lanes: LaneTable
     let consumer: KafkaConsumer
     let producer: KafkaProducer
@@ -38,6 +40,8 @@ final class TierRunner {
     var snapshot: RetryTierSnapshot
     var headers = KafkaHeaders()
     var reports: [DeliveryReport] = []
+    /// Makes the ids of spans.
+    var spanSeed = RandomSource.seed()
 
     private static let pollRecordsMax = 2_000
 
@@ -47,6 +51,7 @@ final class TierRunner {
         let names = TopicNames(prefix: settings.topicPrefix)
         self.settings = settings
         self.log = log
+        kafkaLog = KafkaLog(log)
         policy = RetryPolicy(schedule: schedule, tier: tier)
         lanes = LaneTable(names: names, lanes: settings.lanes)
         tierTarget = settings.lanes.count
@@ -255,6 +260,7 @@ final class TierRunner {
         guard let index = store.index(ofToken: report.opaque) else { return }
         guard report.isDelivered else { return fail(index, report.code) }
         let record = store.slots[index]
+        if settings.tracer != nil { trace(index, ackMs: ackMs) }
         if Int(record.target) < tierTarget {
             snapshot.handedOver &+= 1
             snapshot.dueErrorMs.record(UInt64(max(0, ackMs - record.dueMs)))

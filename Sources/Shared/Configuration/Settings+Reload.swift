@@ -13,6 +13,8 @@ extension Settings {
         if credentials.masterKeyFile != nil, fresh.credentials.masterKeyFile != nil {
             merged.credentials = fresh.credentials
         }
+        merged.log.level = fresh.log.level
+        merged.log.levels = fresh.log.levels
         merged.files = fresh.files
         return merged
     }
@@ -29,7 +31,8 @@ extension Settings {
         note("http", http != fresh.http)
         note("gateway", gateway != fresh.gateway)
         note("providers", providers != fresh.providers)
-        note("log", log != fresh.log)
+        note("otlp", otlp != fresh.otlp)
+        note("log.format", log.format != fresh.log.format)
         note(
             "credentials", (credentials.masterKeyFile == nil) != (fresh.credentials.masterKeyFile == nil))
         let merged = adoptingCredentials(of: fresh)

@@ -1,3 +1,5 @@
+package import Core
+
 /// The whole configuration as values, every one of them checked.
 ///
 /// Secrets are not in it, only the paths of the files that hold them: see ``SecretFile``.
@@ -13,6 +15,7 @@ package struct Settings: Equatable, Sendable {
     package var gateway = Gateway()
     package var providers = Providers()
     package var log = Log()
+    package var otlp = OTLP()
     package var credentials = Credentials()
     /// By name, sorted.
     package var apps: [App] = []
@@ -39,6 +42,7 @@ package struct Settings: Equatable, Sendable {
         gateway = Gateway(root.section("gateway"))
         providers = Providers(root.section("providers"))
         log = Log(root.section("log"))
+        otlp = OTLP(root.section("otlp"))
         credentials = Credentials(root.section("credentials"))
         let section = root.section("apps")
         apps = section.namedSections().compactMap { App(name: $0.name, $0.section) }.sorted {
@@ -64,6 +68,7 @@ package struct Settings: Equatable, Sendable {
         ] {
             list.append(endpoint.caFile)
         }
+        list += [otlp.headersFile, otlp.caFile]
         list += [credentials.masterKeyFile] + credentials.formerKeyFiles
         list += [providers.apnsProxy?.credentialsFile, providers.fcmProxy?.credentialsFile]
         for app in apps {
@@ -92,6 +97,8 @@ package struct Settings: Equatable, Sendable {
         }
 
         package var level = Level.info
+        /// The levels of single subsystems.
+        package var levels: [LogSubsystem: Level] = [:]
         package var format = Format.auto
 
         package init() {}
@@ -99,7 +106,19 @@ package struct Settings: Equatable, Sendable {
         init(_ section: SectionReader) {
             level = section.choice("level", .info)
             format = section.choice("format", .auto)
+            let own = section.section("levels")
+            for subsystem in LogSubsystem.allCases where own.has(subsystem.rawValue) {
+                levels[subsystem] = own.choice(subsystem.rawValue, level)
+            }
+            for subsystem in LogSubsystem.allCases { own.accept(subsystem.rawValue) }
+            own.finish()
             section.finish()
+        }
+
+        /// The same as the logger takes it.
+        package var logLevels: LogLevels {
+            let own = levels.compactMapValues { LogLevel(name: $0.rawValue) }
+            return LogLevels(standard: LogLevel(name: level.rawValue) ?? .info, subsystems: own)
         }
     }
 

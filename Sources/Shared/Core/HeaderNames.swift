@@ -26,6 +26,8 @@ package enum PealHeader {
     package static let replayTo: StaticString = "peal-replay-to"
     /// The W3C trace context, passed through as it came.
     package static let traceParent: StaticString = "traceparent"
+    /// What a tracing system adds to `traceparent` (W3C Trace Context).
+    package static let traceState: StaticString = "tracestate"
 }
 
 /// The names of the topics under a prefix.

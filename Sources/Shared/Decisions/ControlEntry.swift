@@ -1,4 +1,4 @@
-internal import Core
+package import Core
 
 /// One thing that an operator has paused or cancelled: a field of `peal:control` and its value.
 package struct ControlEntry: Equatable, Sendable {
@@ -138,6 +138,8 @@ package struct ControlState: Equatable, Sendable {
 
     package var version: Int64
     package var entries: [ControlEntry]
+    /// What is to be logged, also what has ended.
+    package var logOrders: [LogOrder] = []
     /// Fields that this version does not know.
     package var unknownFields: [String]
 
@@ -155,10 +157,13 @@ package struct ControlState: Equatable, Sendable {
                 version = Int64(value) ?? 0
             } else if let entry = ControlEntry(field: field, value: value) {
                 if entries.count < Self.entriesMax { entries.append(entry) }
+            } else if let order = LogOrder(field: field, value: value) {
+                logOrders.append(order)
             } else {
                 unknownFields.append(field)
             }
         }
         entries.sort { $0.subject.field < $1.subject.field }
+        logOrders.sort { $0.field < $1.field }
     }
 }

@@ -10,6 +10,12 @@ package enum Clock {
     package static var monotonicMs: UInt64 { peal_monotonic_ns() / 1_000_000 }
     /// Milliseconds since 1970.
     package static var wallMs: Int64 { peal_realtime_ms() }
+    /// Nanoseconds since 1970.
+    package static var wallNs: Int64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
     /// CPU time of the whole process in nanoseconds, all threads.
     package static var processCPUNs: UInt64 { peal_process_cpu_ns() }
     /// Resident memory in bytes; 0 when /proc is not there.

@@ -29,6 +29,22 @@ package struct LogFields: Sendable, ExpressibleByDictionaryLiteral {
     /// Adds a field.
     package mutating func append(_ key: String, _ value: LogValue) { items.append((key, value)) }
 
+    /// Fields whose text tells one trouble from another of the same event.
+    private static let telling: Set<String> = [
+        "app", "credential", "kafka.error", "kind", "lane", "name", "provider", "reason", "retry.tier",
+        "route",
+    ]
+
+    /// A hash of the fields that tell one trouble from another.
+    var detail: UInt64 {
+        var hash: UInt64 = 0
+        for (key, value) in items {
+            guard case .text(let text) = value, Self.telling.contains(key) else { continue }
+            hash = Hash64.mix(hash ^ Hash64.of(text: text), 0x9E37_79B9_7F4A_7C15)
+        }
+        return hash
+    }
+
     func merged(_ more: LogFields) -> LogFields {
         var out = self
         out.items.append(contentsOf: more.items)

@@ -30,6 +30,13 @@ package struct LogRecord: Sendable {
         self.fields = fields
         self.suppressed = suppressed
     }
+
+    /// The same line at another time and with another count.
+    func again(wallMs: Int64, suppressed: UInt64) -> LogRecord {
+        LogRecord(
+            wallMs: wallMs, level: level, subsystem: subsystem, event: event, message: message,
+            fields: fields, suppressed: suppressed)
+    }
 }
 
 /// Turns records into bytes. Pure.

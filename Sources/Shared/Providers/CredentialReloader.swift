@@ -1,4 +1,5 @@
 package import Configuration
+internal import Core
 internal import Decisions
 internal import EventLoop
 package import Logging

@@ -1,4 +1,4 @@
-internal import Core
+package import Core
 package import Decisions
 package import Redis
 
@@ -61,6 +61,23 @@ package struct ControlStore {
         try change(field: entry.subject.field, value: entry.value)
     }
 
+    /// Puts an order about log levels in force, in place of the one with the same subject.
+    /// - Returns: the new version.
+    package func set(_ order: LogOrder) throws(RedisFailure) -> Int64 {
+        try change(field: order.field, value: order.value)
+    }
+
+    /// Takes orders about log levels back: that of one subsystem, or with nil all of them.
+    /// - Returns: the new version; nil when there was none.
+    package func removeLogOrders(of subsystem: LogSubsystem?) throws(RedisFailure) -> Int64? {
+        var version: Int64 = 0
+        let fields =
+            subsystem.map { [LogOrder.field($0)] }
+            ?? [LogOrder.field(nil)] + LogSubsystem.allCases.map { LogOrder.field($0) }
+        for field in fields { version = max(version, try change(field: field, value: nil)) }
+        return version > 0 ? version : nil
+    }
+
     /// Takes a subject's entry back.
     /// - Returns: the new version; nil when there was none.
     package func remove(_ subject: ControlEntry.Subject) throws(RedisFailure) -> Int64? {
@@ -73,9 +90,11 @@ package struct ControlStore {
         // Bounded, so that one call stays short; the next change clears the rest.
         let known = try fields()
         let ended = known.filter { pair in
-            guard pair.field != field, let entry = ControlEntry(field: pair.field, value: pair.value) else {
-                return false
+            guard pair.field != field else { return false }
+            if let order = LogOrder(field: pair.field, value: pair.value) {
+                return !order.isInForce(nowMs: now)
             }
+            guard let entry = ControlEntry(field: pair.field, value: pair.value) else { return false }
             return !entry.isInForce(nowMs: now)
         }.prefix(1000)
         if value != nil, known.count - ended.count > ControlState.entriesMax {

@@ -1,5 +1,5 @@
 package import Configuration
-package import Logging
+package import Core
 package import Terminal
 
 /// Options that services share, read in the same way.
@@ -20,9 +20,8 @@ extension Arguments {
     /// - Throws: when it can't be read.
     package func logLevels() throws(UsageFailure) -> LogLevels? {
         guard let text = string("log-level") else { return nil }
-        guard let levels = LogLevels(parsing: text) else {
-            throw UsageFailure("--log-level takes levels such as info or info,kafka=debug, not \"\(text)\"")
+        do throws(LogLevelFault) { return try LogLevels(parsing: text) } catch {
+            throw UsageFailure("--log-level: \(error.sentence). Write it like info or info,kafka=debug.")
         }
-        return levels
     }
 }

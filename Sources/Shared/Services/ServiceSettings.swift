@@ -1,4 +1,5 @@
 package import Configuration
+package import Core
 internal import Glibc
 internal import Terminal
 package import Logging
@@ -90,7 +91,32 @@ extension Settings {
         let wantsJSON = json || log.format == .json || (log.format == .auto && isatty(2) == 0)
         let sink = LogSink(
             descriptor: 2, format: wantsJSON ? .json : .human(colours: Console.style(of: 2).isEnabled))
-        let standard = LogLevels(standard: LogLevel(name: log.level.rawValue) ?? .info)
-        return (Logger(subsystem, sink: sink, levels: levels ?? standard), sink)
+        return (Logger(subsystem, sink: sink, levels: levels ?? log.logLevels), sink)
+    }
+}
+
+extension Settings {
+    /// Has the process obey `peal control log`; nil when the configuration can't say how Redis is reached,
+    /// which it then says.
+    package func logOrders(_ logger: Logger) -> LogOrderFollower? {
+        do throws(ConfigurationFailure) {
+            return LogOrderFollower(try redisOptions(scripts: []), logger: logger)
+        } catch {
+            logger.warning(
+                "log.not_ordered",
+                "Redis can't be reached as configured, so 'peal control log' has no effect here: \(error)")
+            return nil
+        }
+    }
+}
+
+extension Logger {
+    /// Puts the configuration's log levels in force again, on SIGHUP. One that can't be read changes nothing.
+    package func reconfigure(_ reread: () -> Result<Settings, ConfigurationFailure>) {
+        switch reread() {
+        case .success(let settings): configure(settings.log.logLevels)
+        case .failure(let failure):
+            error("config.refused", "The changed configuration can't be read, so nothing changes: \(failure)")
+        }
     }
 }

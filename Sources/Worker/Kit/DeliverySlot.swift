@@ -36,6 +36,10 @@ struct DeliverySlot: PooledSlot {
     var registeredAtMs: Int64 = -1
     /// When the request was handed to the pool, milliseconds since 1970.
     var sentAtMs: Int64 = 0
+    /// The same in nanoseconds while the request of a traced job is under way; 0 otherwise.
+    var sentNs: Int64 = 0
+    /// The HTTP status of the last answer; 0 before one.
+    var status: Int16 = 0
     /// The hash of its token, once somebody asked for it; 0 before.
     var tokenHash: UInt64 = 0
     /// Whether it goes by the side pool, since it is likely to be refused.

@@ -95,4 +95,6 @@ struct JobSlot: PooledSlot {
     var isAbandoned = false
     /// Whether it is over and only waits for its records' acknowledgements.
     var isDropped = false
+    /// What its spans go by: an index into the shard's list; -1 when it isn't traced.
+    var trace: Int32 = -1
 }

@@ -4,6 +4,7 @@ internal import EventLoop
 internal import Kafka
 internal import Logging
 internal import Registry
+internal import Services
 
 /// Commits, rebalances and the end.
 extension LaneConsumer {
@@ -150,12 +151,11 @@ extension LaneConsumer {
         case .fatal:
             needsRestart = true
             lastError = event.message
-            logger.error("kafka.fatal", event.message)
         case .error:
             lastError = event.message
             if event.code == .allBrokersDown || event.code == .transport { unreachableMs = Clock.monotonicMs }
-            logger.warning("kafka.error", event.message)
-        default: logger.debug("kafka.log", event.message)
+        default: break
         }
+        kafkaLog.tell(event)
     }
 }

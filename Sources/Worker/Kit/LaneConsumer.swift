@@ -5,6 +5,7 @@ internal import Kafka
 internal import Logging
 internal import Redis
 internal import Registry
+internal import Services
 
 /// How a lane reads.
 struct LaneOptions: Sendable {
@@ -35,6 +36,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
     let options: LaneOptions
     let shards: [ShardMailbox]
     let logger: Logger
+    var kafkaLog: KafkaLog
     let loop: EventLoop
     let stopping: Locked<Bool>
     var consumer: KafkaConsumer?
@@ -75,6 +77,7 @@ final class LaneConsumer: KafkaRecordSink, KafkaConsumerDelegate {
         self.options = options
         self.shards = shards
         self.logger = logger
+        kafkaLog = KafkaLog(logger)
         self.loop = loop
         self.stopping = stopping
         flow = LaneFlow(limit: options.inFlightMax)

@@ -24,4 +24,6 @@ struct RecordSlot: PooledSlot {
     var valueLength: Int32 = -1
     /// How many bytes of the job's record to send when that is its value.
     var jobBytes: Int32 = 0
+    /// When it was first produced, in ns since 1970, for a traced job; 0 otherwise.
+    var startNs: Int64 = 0
 }

@@ -79,6 +79,7 @@ extension Shard: RedisReplyHandler {
         }
         if traits[Int(jobs[index].app)].hasCaps { admission.cap = cap(of: index) }
         probeRedis()
+        if jobs[index].trace >= 0 { traceQuestion(index) }
         jobs[index].round &+= 1
         jobs[index].wasAsked = true
         jobs[index].isAdmitted = false
@@ -285,7 +286,9 @@ extension Shard: RedisReplyHandler {
         // A server on the edge takes one command and refuses the next: one line for all of that.
         guard loop.nowMs >= refusalToldMs &+ 5000 || refusalToldMs == 0 else { return }
         refusalToldMs = loop.nowMs
-        logger.warning("redis.refuses", "Redis refuses jobs; they are held. \(failure.message)")
+        logger.single(.warning, "redis.refuses") {
+            ("Redis refuses jobs; they are held until it takes them. \(failure.message)", [:])
+        }
     }
 
     /// The job that asks now is the only one for a while if Redis refused the ones before.
@@ -302,11 +305,13 @@ extension Shard: RedisReplyHandler {
         logger.debug("redis.takes", "Redis takes jobs again.")
     }
 
-    func redisConnected() { logger.info("redis.connected", "Redis is connected.") }
+    func redisConnected() { logger.single(.info, "redis.connected") { ("Redis is connected.", [:]) } }
 
     func redisDisconnected(_ failure: RedisFailure) {
         let who = redis?.isReady == true ? "A Redis node is away; its jobs" : "Redis is away; jobs"
-        logger.warning("redis.disconnected", "\(who) are held. \(failure.message)")
+        logger.single(.warning, "redis.disconnected") {
+            ("\(who) are held and go on by themselves when it is back. \(failure.message)", [:])
+        }
     }
 
     private func admitted(_ index: Int32, _ reply: borrowing RedisReplyView) {
@@ -347,6 +352,7 @@ extension Shard: RedisReplyHandler {
     /// Starts a delivery for each device that the job is for.
     private func send(_ index: Int32, to devices: DeviceList) {
         guard isCurrent(index) else { return drop(index) }
+        if jobs[index].trace >= 0 { traceAdmission(index) }
         if jobs[index].quiet != nil, isQuiet(index, devices) { return }
         beginSending(index)
         jobs[index].openDeliveries = 1

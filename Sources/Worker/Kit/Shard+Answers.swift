@@ -16,6 +16,7 @@ extension Shard: ResponseSink {
         let status = Int(response.status)
         let lane = jobs[slot.job].lane
         counts.stages.record(.provider, lane: lane, ms: nowMs &- slot.sentAtMs)
+        deliveries[delivery].status = Int16(clamping: status)
         if slot.route >= 0, OutcomeTable.isAccepted(slot.provider, status: status) {
             routes[Int(slot.route)]?.succeeded()
             noteAnswer(Int(slot.route))
@@ -25,6 +26,7 @@ extension Shard: ResponseSink {
             counts.latency.record(UInt64(clamping: latencyMs))
             counts.stages.record(.total, lane: lane, ms: latencyMs)
             if slot.provider == .apns { trust(delivery) }
+            if slot.sentNs > 0 { traceAnswer(delivery, error: nil) }
             return end(delivery, .accepted, .accepted)
         }
         let context = DeliveryContext(
@@ -70,6 +72,7 @@ extension Shard: ResponseSink {
 
     private func apply(_ verdict: Verdict, to delivery: Int32) {
         let slot = deliveries[delivery]
+        if slot.sentNs > 0 { traceAnswer(delivery, error: "\(verdict.reason.label)") }
         carryOut(verdict, slot)
         noteHealth(verdict, slot)
         noteTokens(verdict, slot)

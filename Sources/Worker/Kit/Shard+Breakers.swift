@@ -1,3 +1,4 @@
+internal import Core
 internal import Decisions
 internal import EventLoop
 internal import Logging
@@ -82,11 +83,11 @@ extension Shard {
         circuits[route].isAnnounced = isOpen
         let fields: LogFields = ["route": .text(rotation.definitions[route].name)]
         if isOpen {
-            logger.warning(
-                "circuit.open",
-                "The provider keeps failing; its deliveries wait and it is tried now and then.", fields)
+            logger.single(.warning, "circuit.open") {
+                ("The provider keeps failing; its deliveries wait and it is tried now and then.", fields)
+            }
         } else {
-            logger.notice("circuit.closed", "The provider works again.", fields)
+            logger.single(.notice, "circuit.closed") { ("The provider works again.", fields) }
         }
     }
 

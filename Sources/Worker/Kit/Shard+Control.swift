@@ -37,6 +37,8 @@ extension Shard {
     /// Takes over what is new. Every 100 ms; the first shard also asks Redis when it is time.
     func tickControl() {
         takeControl()
+        // They end by themselves, also while Redis is away.
+        if index == 0, let state = control.state { logger.follow(state.logOrders, nowMs: nowMs) }
         guard index == 0, let redis, redis.isReady else { return }
         if control.gate.version != control.toldVersion,
             settings.control.obeyedByAll == control.gate.version

@@ -63,6 +63,7 @@ extension Shard {
             return bury(index, .dead, .unknownApp, "the app is not configured in this worker")
         }
         jobs[index].app = app
+        if settings.tracer != nil { beginTrace(index) }
         jobs[index].hasAccepted = jobs[index].headers.hasAccepted
         let now = nowMs
         let published = entry.timestampMs > 0 ? entry.timestampMs : now

@@ -42,8 +42,20 @@ extension Shard {
                 to: &body, job: isReadable ? job.job : nil, device: device ?? none, apnsID: none,
                 origin: text.bytes)
         }
+        // A consumer of the events finds the sender's trace where the job had it.
+        let size = body.count
+        let (batch, entry) = origin(index)
+        if entry.headersLength > 0 {
+            swap(&body, &text)
+            body.clear()
+            passTrace(batch.headers(entry))
+            let headers = body.count
+            unsafe body.append(text.bytes)
+            keep(index, .outcomes, headers: headers, value: size)
+        } else {
+            keep(index, .outcomes, headers: 0, value: size)
+        }
         scratch.clear()
-        keep(index, .outcomes, headers: 0, value: body.count)
     }
 
     // MARK: Retries
@@ -55,6 +67,7 @@ extension Shard {
         hasDeviceLists: Bool = false, provider: Provider? = nil
     ) {
         let known = jobs[index].headers
+        if !hasDeviceLists { tellWait(index, reason, dueMs: dueMs) }
         markLate(index)
         body.clear()
         func number(_ name: StaticString, _ value: Int64) {
@@ -153,7 +166,7 @@ extension Shard {
     }
 
     /// Appends `topic/partition/offset` of where the job was first published.
-    private func appendOrigin(_ index: Int32, to out: inout ByteBuffer) {
+    func appendOrigin(_ index: Int32, to out: inout ByteBuffer) {
         let (batch, entry) = origin(index)
         if let known = unsafe batch.headers(entry).value(PealHeader.origin) {
             unsafe out.append(known)
@@ -180,6 +193,15 @@ extension Shard {
             guard unsafe !name.starts(with: ours) else { return }
             unsafe RecordHeaders.pack(name, value, into: &body)
         }
+        if jobs[index].trace >= 0 { appendTraceParent(index) }
+    }
+
+    /// The sender's `traceparent` and `tracestate`, when there are any.
+    private func passTrace(_ headers: RecordHeaders) {
+        for name in [PealHeader.traceParent, PealHeader.traceState] {
+            guard let value = unsafe headers.value(name) else { continue }
+            unsafe RecordHeaders.pack(Self.bytes(name), value, into: &body)
+        }
     }
 
     // MARK: Producing
@@ -196,6 +218,7 @@ extension Shard {
             let (batch, entry) = origin(index)
             records[record].jobBytes = unsafe Int32(clamping: batch.value(entry)?.count ?? -1)
         }
+        if jobs[index].trace >= 0, topic != .outcomes { records[record].startNs = Clock.wallNs }
         unsafe records[record].block = blocks.take(body.count)
         var writer = unsafe BlockWriter(records[record].block)
         unsafe writer.append(body.bytes)
@@ -279,6 +302,7 @@ extension Shard {
 
     private func acknowledged(_ record: Int32) {
         let index = records[record].job
+        if records[record].startNs > 0 { traceRecord(record) }
         let block = unsafe records[record].block
         if block.count > 0 { unsafe blocks.give(block) }
         records.give(record)

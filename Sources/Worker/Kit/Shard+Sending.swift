@@ -235,6 +235,7 @@ extension Shard {
         submitted(delivery)
         deliveries[delivery].bearerVersion = route.bearerVersion
         deliveries[delivery].sentAtMs = nowMs
+        if jobs[slot.job].trace >= 0 { deliveries[delivery].sentNs = Clock.wallNs }
     }
 
     /// Puts a delivery aside whose pool is full.

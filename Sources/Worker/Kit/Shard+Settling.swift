@@ -132,6 +132,7 @@ extension Shard {
                     .retry, app: jobs[index].app, provider: slot.provider.rawValue, lane: jobs[index].lane,
                     reason: slot.reason))
             tallyRetry(index, slot.reason)
+            tellRetry(index, delivery)
             let next = slot.nextOwed
             release(delivery)
             delivery = next
@@ -182,6 +183,7 @@ extension Shard {
                     partition: entry.partition, epoch: batch.epoch, offset: entry.offset,
                     timestampMs: entry.timestampMs))
         }
+        if jobs[index].trace >= 0 { endTrace(index, isDone: isDone) }
         batch.openJobs -= 1
         if batch.openJobs == 0 {
             batches[place] = nil
@@ -204,6 +206,7 @@ extension Shard {
                 outcome: outcome, reason: reason))
         if delivery == nil || outcome != .accepted { count(reason) }
         tally(index, outcome, reason, delivery)
+        unsafe tellEnd(index, outcome, reason, delivery, device)
         let level = app >= 0 ? traits[Int(app)].outcomes : .all
         guard level == .all || (level == .failures && outcome != .accepted) else { return }
         unsafe produceOutcome(index, outcome, reason, delivery, device: device)

@@ -9,6 +9,8 @@ internal import Providers
 internal import Redis
 internal import Registry
 internal import Rendering
+internal import Services
+internal import Tracing
 
 /// How a shard works.
 struct ShardSettings: Sendable {
@@ -50,6 +52,10 @@ struct ShardSettings: Sendable {
     var live: LiveDirectory?
     /// What the process says of itself, for its line among the pods; nil for less.
     var report: (@Sendable () -> WorkerReport)?
+    /// The consumer groups' name before the lane.
+    var group = ""
+    /// Where spans go; nil when nothing is traced.
+    var tracer: Tracer?
 }
 
 /// One thread's share of the work: it owns every job whose key falls to it, from the record to the outcome.
@@ -68,6 +74,9 @@ final class Shard {
     let directory: ProviderDirectory
     let settings: ShardSettings
     let logger: Logger
+    /// Lines about single deliveries.
+    let deliveryLog: Logger
+    private var kafkaLog: KafkaLog
     let producer: KafkaProducer
     var redis: RedisClient?
     var routes: [Route?]
@@ -84,6 +93,9 @@ final class Shard {
     var jobs = SlotTable<JobSlot>()
     var deliveries = SlotTable<DeliverySlot>()
     var records = SlotTable<RecordSlot>()
+    var traces = SlotTable<TraceSlot>()
+    /// Spans that ended in this turn.
+    var spans: [Span] = []
     var blocks = BlockPool()
     var batches: [RecordBatch?] = []
     var freeBatches: [Int32] = []
@@ -185,6 +197,8 @@ final class Shard {
         self.directory = directory
         self.settings = settings
         self.logger = logger
+        deliveryLog = logger.child("delivery")
+        kafkaLog = KafkaLog(logger)
         let retryNames = settings.schedule.tiers.map { settings.topics.retry(tier: $0.name) }
         producer = try KafkaProducer(
             settings.producer,
@@ -260,6 +274,7 @@ final class Shard {
         }
         redis?.close()
         for route in routes { route?.close() }
+        offerSpans()
         producer.close(deadlineMs: 2000)
     }
 
@@ -310,6 +325,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
     func endOfTurn() {
         if !ready.isEmpty || heldCount > 0 || bulkheads.waiting > 0 { advance() }
         if !unsentRecords.isEmpty { produceUnsent() }
+        if !spans.isEmpty { offerSpans() }
         for lane in completions.indices where !completions[lane].isEmpty {
             lanes[lane].completions.push(contentsOf: completions[lane])
             completions[lane].removeAll(keepingCapacity: true)
@@ -345,10 +361,7 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
     }
 
     func kafkaReported(_ event: KafkaEvent) {
-        switch event.kind {
-        case .fatal, .error: logger.warning("kafka.producer", event.message)
-        default: logger.debug("kafka.log", event.message)
-        }
+        kafkaLog.tell(event)
     }
 
     /// Says which providers can't be reached and why: a wrong host or certificate would otherwise only show
@@ -362,9 +375,11 @@ extension Shard: WakeHandler, TurnHandler, TimerHandler, IOHandler, KafkaObserve
             routeFailures[index] = failure
             let fields: LogFields = ["route": .text(route.definition.name)]
             if failure.isEmpty {
-                logger.info("provider.connected", "The provider can be reached again.", fields)
+                logger.single(.info, "provider.connected") { ("The provider can be reached again.", fields) }
             } else {
-                logger.warning("provider.unreachable", "No connection to the provider: \(failure)", fields)
+                logger.single(.warning, "provider.unreachable") {
+                    ("No connection to the provider; its deliveries wait: \(failure)", fields)
+                }
             }
         }
     }

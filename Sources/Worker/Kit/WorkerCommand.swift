@@ -19,7 +19,8 @@ package enum WorkerCommand {
         ],
         details: """
             Every setting can come from the environment too: PEAL_ and its path in upper case, such as PEAL_REDIS_URL.
-            SIGHUP reads the credentials again; a change of their files or of the configuration does the same.
+            SIGHUP reads the credentials and the log levels again; a change of the configuration or of a
+            credential's file does the same.
             SIGTERM finishes what is in flight within worker.drain_deadline, commits and leaves the consumer groups.
             Exit codes: 0 stopped, 1 can't start, 64 wrong usage, 70 the drain deadline passed, 78 wrong configuration.
             """)
@@ -47,7 +48,12 @@ package enum WorkerCommand {
         }
         if arguments.flag("check") { return check(settings) }
         do throws(WorkerFailure) {
-            let service = try WorkerService.start(settings, log: logger, reread: load)
+            let reread: @Sendable () -> Result<Settings, ConfigurationFailure> = {
+                let fresh = load()
+                if case .success(let settings) = fresh { logger.configure(settings.log.logLevels) }
+                return fresh
+            }
+            let service = try WorkerService.start(settings, log: logger, reread: reread)
             return ServiceRunner.runUntilSignal(
                 deadlineMs: UInt64(clamping: settings.worker.drainDeadlineMs) + 5000, logger: logger,
                 sink: sink, reload: { service.reload() }, stop: { service.stop() })

@@ -11,6 +11,7 @@ internal import Providers
 internal import Redis
 internal import Registry
 internal import Services
+internal import Tracing
 
 /// Why a worker can't start: one sentence that says what to fix.
 package struct WorkerFailure: Error, CustomStringConvertible {
@@ -32,6 +33,7 @@ package final class WorkerService {
     private let keeper: CredentialKeeper
     private let reloader: CredentialReloader
     private let printer: PushPrinter
+    private let tracer: Tracer?
     private let server: HTTPServer?
     private let logger: Logger
     /// The port of the probes; nil without one.
@@ -81,6 +83,8 @@ package final class WorkerService {
             reread: reread ?? { .success(settings) },
             logger: log.child("credentials"))
         self.reloader = reloader
+        let tracer = try settings.tracer(role: "worker", logger: log)
+        self.tracer = tracer
         let printer = PushPrinter()
         self.printer = printer
         let stopping = Locked(false)
@@ -99,13 +103,13 @@ package final class WorkerService {
             lanes, shards, directory.apps.map(\.name), stopping, keeper, reloader)
         if let listen = settings.http.worker {
             // Before the threads: with its port taken a worker does not run.
-            server = try Self.health(report).serve(
+            server = try Self.health(report).telling(log).telling(tracer).serve(
                 HTTPServerOptions(host: listen.host, port: UInt16(clamping: listen.port)))
         } else {
             server = nil
         }
         shardThreads = try Self.startShards(
-            settings, shardLoops, shards, lanes, live, printer, redis, properties, report, log)
+            settings, shardLoops, shards, lanes, live, printer, tracer, redis, properties, report, log)
         laneThreads = try Self.startLanes(
             settings, laneLoops, lanes, shards, stopping, redis, properties, log)
         Self.checkRedis(redis, log)
@@ -152,9 +156,9 @@ package final class WorkerService {
 
     private static func startShards(
         _ settings: Settings, _ loops: [EventLoop], _ mailboxes: [ShardMailbox], _ lanes: [LaneControl],
-        _ live: LiveDirectory, _ printer: PushPrinter, _ redis: RedisClientOptions,
-        _ properties: [(name: String, value: String)], _ report: @escaping @Sendable () -> WorkerReport,
-        _ log: Logger
+        _ live: LiveDirectory, _ printer: PushPrinter, _ tracer: Tracer?,
+        _ redis: RedisClientOptions, _ properties: [(name: String, value: String)],
+        _ report: @escaping @Sendable () -> WorkerReport, _ log: Logger
     ) throws -> [WorkerThread] {
         var producer = KafkaConfiguration.producer(
             brokers: settings.kafka.brokers, clientID: "peal-worker", lingerMs: 5)
@@ -172,7 +176,8 @@ package final class WorkerService {
             circuit: settings.providers.circuit, appShare: settings.worker.inFlightAppShare,
             zoneFolder: settings.registry.zoneFolder,
             staleAfterMs: settings.registry.staleAfterMs,
-            seriesMax: max(256, Self.seriesMax / loops.count), live: live, report: report)
+            seriesMax: max(256, Self.seriesMax / loops.count), live: live, report: report,
+            group: settings.worker.group, tracer: tracer)
         let directory = live.snapshot()
         var threads: [WorkerThread] = []
         for (index, loop) in loops.enumerated() {
@@ -272,6 +277,7 @@ package final class WorkerService {
         for thread in shardThreads { thread.join() }
         reloader.stop()
         keeper.stop()
+        tracer?.stop()
         printer.stop()
         server?.stop()
     }

@@ -1,4 +1,5 @@
 internal import Configuration
+internal import Core
 internal import Decisions
 internal import EventLoop
 internal import Redis
@@ -9,8 +10,8 @@ internal import Terminal
 /// `peal control`: the kill switch.
 enum ControlCommand {
     static let command = Command(
-        "control", summary: "pause, resume and cancel what is being sent, on all pods within a second",
-        operands: "list|pause|resume|cancel",
+        "control", summary: "pause, resume and cancel what is being sent, and set log levels, on all pods",
+        operands: "list|pause|resume|cancel|log LEVEL|SUBSYSTEM=LEVEL",
         options: [
             Option(
                 "config", short: "c", .value("FILE"), environment: "PEAL_CONFIG", help: "the configuration"),
@@ -30,12 +31,17 @@ enum ControlCommand {
             configuration that has apps, a name that is none of theirs is refused; without one it is written as it
             stands, and the command says so.
 
+            'log' raises or lowers what all services log, over their configuration, for 15 minutes unless --for
+            says otherwise (a day at most): 'log debug', 'log delivery=debug', 'log reset'. Subsystems are
+            \(LogSubsystem.allCases.map(\.rawValue).joined(separator: ", ")).
+
               peal control pause --app shop --reason "wrong price in the text"
               peal control pause --provider fcm
               peal control cancel --app shop --campaign spring
               peal control cancel --app shop --job 01J9ZK3V8Q7M4X2C6B5N1A0D9F
+              peal control log delivery=debug --for 10m
 
-            Exit codes: 0 in force everywhere, 1 a pod has not confirmed or there was nothing to resume,
+            Exit codes: 0 in force everywhere, 1 a pod has not confirmed or nothing was there to take back,
             2 Redis can't be reached, 64 wrong usage, 78 wrong configuration.
             """)
 

@@ -1,4 +1,5 @@
 internal import Configuration
+internal import Core
 internal import Decisions
 internal import EventLoop
 internal import Redis
@@ -11,6 +12,18 @@ struct ControlOrder: Equatable {
         case list
         case resume
         case set(ControlEntry.Action)
+        /// Log so much for a while.
+        case log(LogSubsystem?, LogLevel)
+        /// Take that back for a subsystem, or with nil for all of them.
+        case logAsConfigured(LogSubsystem?)
+
+        /// Whether only what is about log levels changes.
+        var isAboutLogs: Bool {
+            switch self {
+            case .log, .logAsConfigured: true
+            case .list, .resume, .set: false
+            }
+        }
     }
 
     var verb: Verb
@@ -32,25 +45,59 @@ struct ControlOrder: Equatable {
         case ["pause"]: verb = .set(.pause)
         case ["cancel"]: verb = .set(.cancel)
         case ["resume"]: verb = .resume
-        default: throw UsageFailure("control takes one of list, pause, resume and cancel")
+        default:
+            guard arguments.operands.first == "log" else {
+                throw UsageFailure("control takes one of list, pause, resume, cancel and log")
+            }
+            verb = try Self.logVerb(arguments.operands.dropFirst())
         }
         let names = ["app", "provider", "campaign", "job"].filter { arguments.string($0) != nil }
-        guard verb != .list else {
+        by = arguments.string("by") ?? ""
+        if verb == .list || verb.isAboutLogs {
             guard names.isEmpty else {
-                throw UsageFailure("control list shows everything; leave --\(names[0]) out")
+                let what = verb == .list ? "list shows everything" : "log is for all apps"
+                throw UsageFailure("control \(what); leave --\(names[0]) out")
             }
+            if verb != .list { durationMs = try Self.logDuration(arguments) }
             return
         }
         subject = try Self.subject(arguments)
         if verb == .set(.cancel), subject?.canBeCancelled == false {
             throw UsageFailure("only a campaign or a job can be cancelled; pause the app or the provider")
         }
-        by = arguments.string("by") ?? ""
         reason = arguments.string("reason") ?? ""
         durationMs = try arguments.durationMs("for").map { Int64($0) }
         if case .job = subject, verb == .set(.cancel), durationMs == nil {
             durationMs = ControlStore.jobMemoryMs
         }
+    }
+
+    /// How long an order about logs holds unless --for says otherwise, in ms.
+    static let logDurationMs: Int64 = 900_000
+
+    private static func logVerb(_ words: ArraySlice<String>) throws(UsageFailure) -> Verb {
+        guard words.count == 1, let word = words.first else {
+            throw UsageFailure(
+                "control log takes LEVEL, SUBSYSTEM=LEVEL or reset, such as: control log delivery=debug")
+        }
+        if word == "reset" { return .logAsConfigured(nil) }
+        if word.hasSuffix("=reset"), let known = LogSubsystem(rawValue: String(word.dropLast(6))) {
+            return .logAsConfigured(known)
+        }
+        do throws(LogLevelFault) {
+            let (subsystem, level) = try LogLevels.read(word)
+            return .log(subsystem, level)
+        } catch {
+            throw UsageFailure("control log: \(error.sentence)")
+        }
+    }
+
+    private static func logDuration(_ arguments: Arguments) throws(UsageFailure) -> Int64 {
+        guard let given = try arguments.durationMs("for") else { return logDurationMs }
+        guard (1000...LogOrder.longestMs).contains(Int64(given)) else {
+            throw UsageFailure("--for takes from 1s to 1d for log levels, so that they end by themselves")
+        }
+        return Int64(given)
     }
 
     private static func subject(_ arguments: Arguments) throws(UsageFailure) -> ControlEntry.Subject {
@@ -105,6 +152,12 @@ struct ControlOrder: Equatable {
         case .list: break
         case .resume:
             if let subject { report.change = try store.remove(subject) }
+        case .log(let subsystem, let level):
+            let order = LogOrder(
+                subsystem, level, untilMs: now + (durationMs ?? Self.logDurationMs), atMs: now, by: by)
+            report.change = try store.set(order)
+        case .logAsConfigured(let subsystem):
+            report.change = try store.removeLogOrders(of: subsystem)
         case .set(let action):
             if let subject {
                 report.change = try store.set(

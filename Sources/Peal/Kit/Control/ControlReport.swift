@@ -34,7 +34,8 @@ struct ControlReport {
     func text(style: TextStyle) -> String {
         var out = ""
         if verb != .list {
-            out += change.map { "Version \($0) is written.\n" } ?? "There was nothing to resume.\n"
+            let nothing = verb.isAboutLogs ? "No log level was ordered.\n" : "There was nothing to resume.\n"
+            out += change.map { "Version \($0) is written.\n" } ?? nothing
         }
         if let note { out += note + "\n" }
         if entries.isEmpty {
@@ -53,12 +54,33 @@ struct ControlReport {
             }
             out += table.render(style: style)
         }
-        return out + podsText(style: style)
+        return out + logText(style: style) + podsText(style: style)
+    }
+
+    private var logOrders: [LogOrder] { state.logOrders.filter { $0.isInForce(nowMs: nowMs) } }
+
+    private func logText(style: TextStyle) -> String {
+        guard !logOrders.isEmpty else {
+            return verb.isAboutLogs ? "All processes log as they are configured.\n" : ""
+        }
+        var table = TextTable([
+            .init("log level"), .init("since", .right), .init("ends in", .right), .init("by"),
+        ])
+        for order in logOrders {
+            table.add([
+                order.words, order.atMs > 0 ? Self.span(nowMs - order.atMs) : "",
+                Self.span(order.untilMs - nowMs), order.by,
+            ])
+        }
+        return table.render(style: style)
     }
 
     private func podsText(style: TextStyle) -> String {
         guard !pods.isEmpty else { return "No worker is running that could obey.\n" }
-        if late.isEmpty { return "In force on all \(pods.count) workers.\n" }
+        if late.isEmpty {
+            let others = verb.isAboutLogs ? " The other services follow within two seconds." : ""
+            return "In force on all \(pods.count) workers.\(others)\n"
+        }
         var out = "Not confirmed within 2 s by \(late.count) of \(pods.count) workers:\n"
         if verb == .list { out = "Not yet in force on \(late.count) of \(pods.count) workers:\n" }
         var table = TextTable([.init("pod"), .init("version", .right), .init("last beat", .right)])
@@ -91,6 +113,13 @@ struct ControlReport {
             out.append("{\"field\":")
             out.append(jsonString: entry.subject.field)
             out.append(text: ",\"entry\":\(entry.value)}")
+        }
+        out.append("],\"log\":[")
+        for (position, order) in logOrders.enumerated() {
+            if position > 0 { out.append(byte: UInt8(ascii: ",")) }
+            out.append("{\"field\":")
+            out.append(jsonString: order.field)
+            out.append(text: ",\"order\":\(order.value)}")
         }
         out.append("],\"pods\":[")
         for (position, pod) in pods.enumerated() {

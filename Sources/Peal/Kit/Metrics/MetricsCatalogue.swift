@@ -2,6 +2,7 @@ internal import BroadcastKit
 internal import GatewayKit
 package import Metrics
 internal import RetryKit
+internal import Services
 internal import SimulatorKit
 internal import WorkerKit
 
@@ -9,7 +10,8 @@ internal import WorkerKit
 package enum MetricsCatalogue {
     /// By what exposes them.
     package static let groups: [(title: String, families: [MetricFamily])] = [
-        ("Every process", ProcessFamilies.all), ("peal-worker", WorkerFamilies.all),
+        ("Every process", ProcessFamilies.all),
+        ("Logs and traces", LogFamilies.all + TraceFamilies.all), ("peal-worker", WorkerFamilies.all),
         ("peal-retry", RetryFamilies.all), ("peal-producer serve (the gateway)", GatewayFamilies.all),
         ("peal-producer expand (the broadcast stage)", ExpandFamilies.all),
         ("peal-simulator", SimulatorFamilies.all),

@@ -3,6 +3,7 @@ internal import HTTPServer
 internal import Logging
 internal import Services
 package import Terminal
+internal import Tracing
 
 /// The command `peal-producer serve`.
 package enum ServeCommand {
@@ -20,8 +21,8 @@ package enum ServeCommand {
         ],
         details: """
             Every setting can come from the environment too: PEAL_ and its path in upper case, such as
-            PEAL_GATEWAY_KEYS_FILE. SIGHUP reads the keys file again; a change of it does the same. SIGTERM
-            answers the requests under way within gateway.drain_deadline.
+            PEAL_GATEWAY_KEYS_FILE. SIGHUP reads the keys file and the log levels again; a change of the keys
+            file does the same. SIGTERM answers the requests under way within gateway.drain_deadline.
 
             Exit codes: 0 stopped, 1 can't start, 64 wrong usage, 70 the drain deadline passed,
             78 wrong configuration.
@@ -30,11 +31,13 @@ package enum ServeCommand {
     /// Serves until SIGINT or SIGTERM and returns the process's exit code.
     package static func run(_ arguments: Arguments) -> Int32 {
         ServiceRunner.prepare()
+        let reread: () -> Result<Settings, ConfigurationFailure> = {
+            Configuration.result(path: arguments.string("config"), environment: Console.environment)
+        }
         let settings: Settings
-        let gateway: GatewaySettings
+        var gateway: GatewaySettings
         do throws(ConfigurationFailure) {
-            settings = try Configuration.load(
-                path: arguments.string("config"), environment: Console.environment)
+            settings = try reread().get()
             gateway = try GatewaySettings(settings)
         } catch {
             Console.complain("peal-producer: \(error)")
@@ -50,6 +53,12 @@ package enum ServeCommand {
                 Console.write("The gateway's configuration and its keys can be used.\n")
                 return 0
             }
+            do throws(ConfigurationFailure) {
+                gateway.tracer = try settings.tracer(role: "gateway", logger: logger)
+            } catch {
+                throw GatewayFailure(.keys, "otlp: \(error)")
+            }
+            let tracer = gateway.tracer
             let service = try start(settings, gateway, check, logger)
             logger.info(
                 "gateway.started", "The gateway is running.",
@@ -57,9 +66,19 @@ package enum ServeCommand {
                     "http.host": .text(gateway.listen.host), "http.port": .number(service.port),
                     "kafka.brokers": .text(gateway.brokers), "gateway.open": .flag(gateway.gateway.isOpen),
                 ])
+            let follower = settings.logOrders(logger)
             return ServiceRunner.runUntilSignal(
                 deadlineMs: UInt64(clamping: gateway.gateway.drainDeadlineMs) * 2 + 5_000, logger: logger,
-                sink: sink, reload: { service.reload() }, stop: { service.stop() })
+                sink: sink,
+                reload: {
+                    logger.reconfigure(reread)
+                    service.reload()
+                },
+                stop: {
+                    follower?.stop()
+                    service.stop()
+                    tracer?.stop()
+                })
         } catch {
             sink.close()
             Console.complain("peal-producer: \(error)")

@@ -1,6 +1,8 @@
 internal import Configuration
 internal import Core
 internal import EventLoop
+internal import Services
+internal import Tracing
 package import HTTPServer
 package import Logging
 internal import Metrics
@@ -26,6 +28,7 @@ package final class GatewayService: Sendable {
         let hub: GatewayHub
         let registry: RegistryPool
         let ring: KeyRing?
+        let tracer: Tracer?
         let senders: Locked<[SendingControl]>
         let connections: Locked<@Sendable () -> Int>
         let draining = Locked(false)
@@ -69,7 +72,8 @@ package final class GatewayService: Sendable {
                 threads.append(WorkerThread.start(name: "sending-\(number)") { runner.run() })
             }
             let parts = Parts(
-                hub: hub, registry: registry, ring: ring, senders: Locked(controls),
+                hub: hub, registry: registry, ring: ring, tracer: settings.tracer,
+                senders: Locked(controls),
                 connections: Locked({ 0 }), overviews: overviews)
             let door = FrontDoor(
                 hub: hub, table: table, gatekeeper: gatekeeper, dispatch: dispatch, endpoints: parts.endpoints
@@ -245,7 +249,8 @@ extension GatewayService.Parts {
         HealthEndpoints(
             role: .gateway, live: { live }, ready: { ready },
             metrics: { hub.metrics.write(gauges, to: &$0) }, status: { hub.metrics.json(gauges) },
-            page: { hub.metrics.page(gauges, live: live, ready: ready) })
+            page: { hub.metrics.page(gauges, live: live, ready: ready) }
+        ).telling(hub.log).telling(tracer)
     }
 }
 

@@ -1,9 +1,10 @@
 package import Configuration
 package import Core
 package import Decisions
-package import Redis
 internal import ProducerKit
+package import Redis
 internal import Services
+package import Tracing
 
 /// What the gateway works with.
 package struct GatewaySettings: Sendable {
@@ -24,6 +25,8 @@ package struct GatewaySettings: Sendable {
     package var lingerMs = 1
     /// Whether the brokers are an `EmbeddedBroker`.
     package var isEmbedded = false
+    /// Where spans go; nil when nothing is traced.
+    package var tracer: Tracer?
 
     /// The defaults for the brokers and Redis: loopback, any free port.
     package init(brokers: String, redis: RedisClientOptions) {

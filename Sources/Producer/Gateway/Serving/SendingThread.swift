@@ -6,6 +6,7 @@ internal import Jobs
 internal import Kafka
 internal import Logging
 internal import ProducerKit
+internal import Services
 
 /// Publishes the jobs of requests and answers once the broker has acknowledged all of a request's jobs.
 ///
@@ -22,6 +23,7 @@ final class SendingThread {
         var rest: [Submission] = []
         var failure: KafkaErrorCode?
         var isConcluded = false
+        var trace = RequestTrace()
     }
 
     let control: SendingControl
@@ -45,7 +47,9 @@ final class SendingThread {
     /// Since when all brokers are said to be away, in monotonic ms; 0 when they aren't.
     private var awaySinceMs: UInt64 = 0
     private var hasProbeFailed = false
-    private var repeats = KafkaRepeats()
+    private var kafkaLog: KafkaLog
+    /// Makes the ids of spans.
+    var spanSeed = RandomSource.seed()
     private var nextProbeMs: UInt64 = 0
     private var stopByMs: UInt64 = 0
 
@@ -60,6 +64,7 @@ final class SendingThread {
         self.hub = hub
         self.dispatch = dispatch
         self.gatekeeper = gatekeeper
+        kafkaLog = KafkaLog(hub.log)
         let intake = JobIntake(
             apps: settings.apps, batchMax: settings.gateway.batchMax, seed: RandomSource.seed())
         guard let intake else {
@@ -206,7 +211,8 @@ final class SendingThread {
     }
 
     private func openSlot(_ pending: PendingCall, _ publication: Publication?) -> Int {
-        let slot = Slot(pending: pending, publication: publication)
+        var slot = Slot(pending: pending, publication: publication)
+        slot.trace = RequestTrace(pending.request)
         guard let index = free.popLast() else {
             slots.append(slot)
             return slots.count - 1
@@ -222,11 +228,14 @@ final class SendingThread {
         for (place, job) in intake.jobs.enumerated() {
             let number = slots[index].receipts.count
             let opaque = UInt64(index) << Self.indexBits | UInt64(number)
-            let answer =
-                failed.isEmpty
-                ? publisher.publish(job, lane: lanes(place), opaque: opaque, nowMs: nowMs) : .queueFull
+            var traced: RequestTrace.Job?
+            let answer = failed.isEmpty ? send(job, lanes(place), opaque, index, &traced) : .queueFull
             switch answer {
             case .accepted(let isScheduled):
+                if var traced {
+                    traced.topic = publisher.lastTopic
+                    slots[index].trace.jobs.append(traced)
+                }
                 let id = unsafe String(decoding: publisher.lastID, as: UTF8.self)
                 slots[index].receipts.append(Receipt(id: id, isScheduled: isScheduled))
                 slots[index].waiting += 1
@@ -242,6 +251,20 @@ final class SendingThread {
         }
         slots[index].rest = []
         settle(index)
+    }
+
+    private func send(
+        _ job: Job, _ lane: Int, _ opaque: UInt64, _ index: Int, _ traced: inout RequestTrace.Job?
+    ) -> JobPublisher.Answer {
+        guard settings.tracer != nil || !slots[index].trace.headers.isEmpty else {
+            return publisher.publish(job, lane: lane, opaque: opaque, nowMs: nowMs)
+        }
+        var found: RequestTrace.Job?
+        let answer = publisher.publish(job, lane: lane, opaque: opaque, nowMs: nowMs) { id in
+            unsafe self.traceHeaders(index, app: job.app.raw, id: id, &found)
+        }
+        traced = found
+        return answer
     }
 
     /// Goes on with the jobs for which there was no room.
@@ -293,6 +316,7 @@ final class SendingThread {
                 conclude(index, .acknowledged(slots[index].receipts), nil)
             }
         }
+        endTrace(index, error: slots[index].failure.map(\.name))
         slots[index] = Slot()
         free.append(index)
     }
@@ -381,11 +405,6 @@ extension SendingThread: WakeHandler, TimerHandler, IOHandler, KafkaObserver {
 
     func kafkaReported(_ event: KafkaEvent) {
         if event.code == .allBrokersDown, awaySinceMs == 0 { awaySinceMs = Clock.monotonicMs }
-        guard !repeats.isRepeat(event) else { return }
-        switch event.kind {
-        case .fatal, .error: hub.log.warning("gateway.kafka", "Kafka: \(event.message)")
-        case .log(let level) where level <= 3: hub.log.warning("gateway.kafka", "Kafka: \(event.message)")
-        default: break
-        }
+        kafkaLog.tell(event)
     }
 }
