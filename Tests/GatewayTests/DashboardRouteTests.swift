@@ -252,7 +252,7 @@ extension String {
         #expect(try view.isLive)
         #expect(try view.page.text("#traffic .empty") == "No deliveries in this time")
         #expect(try view.page.text("#verdict-line") == "One thing needs attention")
-        #expect(try view.page.text("#problems").contains("No worker is running."))
+        #expect(try view.page.text("#problems").contains("No worker is running"))
         #expect(try view.page.text("#apps").contains("No worker has reported an app yet."))
         rig.redis.stop()
         #expect(try view.page.wait(for: "document.body.dataset.state === 'away'"))

@@ -174,8 +174,9 @@ struct BacklogRules {
             let subject = Finding.Subject.broadcast(app: cast.app, id: cast.id)
             let how = "broadcast \(cast.id) of \(cast.app)"
             let far =
-                "\(Words.number(Int64(cast.status.partsDone))) of \(Words.count(Int64(cast.status.parts), "part")) "
-                + "done, \(Words.count(cast.status.recipients, "recipient"))"
+                "\(Words.number(Int64(cast.status.partsDone))) of "
+                + "\(Words.count(Int64(cast.status.parts), "part")) done, "
+                + "\(Words.count(cast.status.recipients, "recipient"))"
             if stages.isEmpty {
                 return Finding(
                     .warning, .broadcastStuck, subject,
@@ -203,8 +204,8 @@ struct BacklogRules {
             found.append(
                 Finding(
                     .warning, .paused, late.count == 1 ? .pod(first.pod.name) : .pods(role: "worker"),
-                    "\(Words.list(late.map(\.pod.name))) \(late.count == 1 ? "does" : "do") not obey the last "
-                        + "order yet: it knows version \(first.facts.control) of \(version).",
+                    "\(Words.list(late.map(\.pod.name))) \(late.count == 1 ? "does" : "do") not obey "
+                        + "the last order yet: it knows version \(first.facts.control) of \(version).",
                     lever: "peal control list"))
         }
         return found
@@ -221,7 +222,8 @@ struct BacklogRules {
             subject = .app(app)
         case .provider(let provider, let app):
             words =
-                "\(ProviderRules.title("\(provider.name)")) is paused for \(app.map { "app \($0)" } ?? "every app")"
+                "\(ProviderRules.title("\(provider.name)")) is paused for "
+                + (app.map { "app \($0)" } ?? "every app")
             options = ["--provider", "\(provider.name)"] + (app.map { ["--app", Words.shell($0)] } ?? [])
             subject = app.map { .route("\(provider.name)/\($0)") } ?? .provider("\(provider.name)")
         case .campaign(let app, let name):

@@ -195,8 +195,8 @@ struct ProviderRules {
                 Finding(
                     Words.reaches(bad, share: 0.5, of: app.recent.deliveries) ? .critical : .warning,
                     .tokenStorm, .app(app.name),
-                    "\(Words.share(bad, of: app.recent.deliveries)) of the tokens of \(app.name) are invalid: "
-                        + "look whether its topic, environment or project is the right one.",
+                    "\(Words.share(bad, of: app.recent.deliveries)) of the tokens of \(app.name) "
+                        + "are invalid: look whether its topic, environment or project is the right one.",
                     lever: "peal check"))
         }
         return found
@@ -210,8 +210,8 @@ struct ProviderRules {
         return apps.map { app in
             Finding(
                 .warning, .appStuck, .app(app.name),
-                "Nothing of \(app.name) gets through: \(Words.number(app.recent[.retried])) deliveries of the "
-                    + "last minutes had to be retried and none has ended.",
+                "Nothing of \(app.name) gets through: \(Words.number(app.recent[.retried])) deliveries "
+                    + "of the last minutes had to be retried and none has ended.",
                 lever: Words.shell(app.name).map { "peal control pause --app \($0)" } ?? "")
         }
             + (apps.isEmpty && shares >= limits.answersMin

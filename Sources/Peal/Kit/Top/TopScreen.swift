@@ -67,7 +67,8 @@ struct TopScreen {
             (severity, model.findings.filter { $0.severity == severity }.count)
         }
         if model.failure != nil, model.overview != nil {
-            return style(.red, DisplayWidth.clip("✖ Redis doesn't answer; what is below is old.", to: width))
+            let text = "✖ Redis doesn't answer; what is below is old."
+            return style(.red, DisplayWidth.clip(text, to: width))
         }
         let critical = counts[0].1
         let warnings = counts[1].1
@@ -282,13 +283,15 @@ struct TopScreen {
         let order = sort.count > 1 ? "  s sort: \(by)" : ""
         return style(
             .dim,
-            DisplayWidth.clip("q quit  tab pane  ↑↓ scroll\(order)  space hold  r now  ? help", to: width))
+            DisplayWidth.clip(
+                "q quit  tab pane  ↑↓ scroll\(order)  space hold  r now  ? help", to: width))
     }
 
     private var help: [String] {
         [
             "peal top", "",
-            "tab, ← →     the next part, or the one before", "↑ ↓, j k     scroll it; also page up and down",
+            "tab, ← →     the next part, or the one before",
+            "↑ ↓, j k     scroll it; also page up and down",
             "s            sort it by something else", "space        hold the picture, and let it go again",
             "r            read now", "q, Ctrl-C    leave", "",
             "✖ critical   somebody gets no notifications, or soon won't",

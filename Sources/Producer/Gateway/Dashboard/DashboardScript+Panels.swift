@@ -21,7 +21,9 @@ extension DashboardScript {
             set(badge, { class: "tag " + one.level });
             say(badge, one.level === "bad" ? "broken" : one.level === "warn" ? "watch" : "note");
             say(sentence, one.sentence);
-            say(node.lastChild, one.lever + (one.since_ms ? " Since " + moment(one.since_ms) + "." : ""));
+            const since = one.since_ms ? "since " + moment(one.since_ms) : "";
+            say(node.lastChild, [since, one.lever ? "go on with: " + one.lever : ""]
+              .filter((part) => part).join(" · "));
           });
         };
 

@@ -25,10 +25,13 @@ struct OverviewDocument {
     private let step: Int
     private let shown: [Overview.Minute]
     private let sum: Overview.Counts
+    private let findings: [Finding]
 
-    /// The document of the last `minutes` minutes of an overview that has at least these.
-    init(_ overview: Overview, minutes: Int) {
+    /// The document of the last `minutes` minutes of an overview that has at least these, with what a
+    /// diagnosis found in it.
+    init(_ overview: Overview, minutes: Int, findings: [Finding]) {
         self.overview = overview
+        self.findings = findings
         self.minutes = minutes
         step = Self.step(minutes: minutes)
         let last = overview.minutes.last?.minute ?? overview.nowMs / 60_000
@@ -124,38 +127,32 @@ struct OverviewDocument {
     // MARK: The pipeline
 
     private var problems: [JSONValue] {
-        var found: [JSONValue] = []
-        func add(_ level: String, _ code: String, _ whom: String, _ sentence: String, _ lever: String) {
-            var out = AnswerObject()
-            out.set("level", level)
-            out.set("code", code)
-            out.set("whom", whom)
-            out.set("sentence", sentence)
-            out.set("lever", lever)
-            found.append(out.value)
+        var list = findings
+        if !list.contains(where: { $0.severity > .info }) {
+            // What no finding explains, such as a pod that is still joining its groups.
+            for pod in overview.alivePods.prefix(Self.ordersMax) where !pod.ready.isEmpty {
+                list.append(Finding(.warning, .lagGrowing, .pod(pod.name), "\(pod.name): \(pod.ready)"))
+            }
         }
-        if overview.workers.isEmpty {
-            add(
-                "bad", "pods_none", "", "No worker is running.",
-                "Start peal-worker with this Redis; what is published waits in Kafka until then.")
-        }
-        for pod in overview.pods where !pod.isAlive(nowMs: overview.nowMs) {
-            // One that fell longer ago has been replaced, or is missed by nobody.
-            guard overview.nowMs - pod.beatMs < 3_600_000 else { continue }
-            add(
-                "warn", "worker_gone", pod.name, "\(pod.name) (\(pod.role)) has stopped without a word.",
-                "Others have taken its partitions over; see why it ended.")
-        }
-        for order in overview.orders.prefix(Self.ordersMax) {
-            let verb = order.action == .pause ? "paused" : "cancelled"
-            add(
-                "note", "paused", order.subject.field, "\(order.subject.field) is \(verb).",
-                "An operator's order: see the switches.")
-        }
-        for pod in overview.alivePods where !pod.ready.isEmpty {
-            add("warn", "not_ready", pod.name, "\(pod.name): \(pod.ready)", "See that pod's log.")
-        }
-        return found
+        return list.map(problem)
+    }
+
+    private func problem(_ finding: Finding) -> JSONValue {
+        var out = AnswerObject()
+        let level: StaticString =
+            switch finding.severity {
+            case .critical: "bad"
+            case .warning: "warn"
+            case .info: "note"
+            }
+        out.set("level", "\(level)")
+        out.set("code", finding.cause.rawValue)
+        out.set("about", "\(finding.subject.kind)")
+        out.set("whom", finding.subject.name)
+        out.set("sentence", finding.sentence)
+        out.set("since_ms", finding.sinceMs.map { JSONValue.number("\($0)") } ?? JSONValue.null)
+        out.set("lever", finding.lever)
+        return out.value
     }
 
     private var lanes: [JSONValue] {

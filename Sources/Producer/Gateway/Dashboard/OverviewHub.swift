@@ -104,6 +104,8 @@ final class OverviewHub: Sendable {
         var reader: OverviewReader?
         var session: RedisSession?
         var documents: [Question: (atMs: UInt64, result: Result<[UInt8], RedisFailure>)] = [:]
+        /// What is wrong, by the app that is looked at: a diagnosis knows what grows from what it saw before.
+        var diagnoses: [String: Diagnosis] = [:]
         /// Since when Redis has not answered, in ms since 1970; nil when it does.
         var awaySinceMs: Int64?
     }
@@ -169,7 +171,9 @@ final class OverviewHub: Sendable {
                 state.awaySinceMs = nil
                 log.notice("overview.back", "Redis answers the dashboard again.")
             }
-            return .success(OverviewDocument(overview, minutes: question.minutes).json)
+            let findings = diagnose(overview, &state)
+            return .success(
+                OverviewDocument(overview, minutes: question.minutes, findings: findings).json)
         } catch {
             if state.awaySinceMs == nil {
                 state.awaySinceMs = Clock.wallMs
@@ -178,6 +182,16 @@ final class OverviewHub: Sendable {
             return .failure(error)
         }
     }
+
+    private func diagnose(_ overview: Overview, _ state: inout State) -> [Finding] {
+        if state.diagnoses.count >= Self.diagnosesMax, state.diagnoses[overview.app] == nil {
+            state.diagnoses.removeAll()
+        }
+        return state.diagnoses[overview.app, default: Diagnosis()].take(overview)
+    }
+
+    /// Apps whose past is kept.
+    private static let diagnosesMax = 64
 
     private func send(_ result: Result<[UInt8], RedisFailure>, to stream: HTTPStream, _ state: State) {
         var out = ByteBuffer(capacity: 16_384)
