@@ -32,7 +32,7 @@ import WorkerKit
         (["--confg", "x"], "did you mean --config?", Int32(64)),
         (["--http", "nowhere"], "--http takes host:port or off", 64),
         (["--http", "999.1.1.1:80"], "is not a numeric address", 1),
-        (["--log-level", "loud"], "--log-level takes levels", 64),
+        (["--log-level", "loud"], "there is no log level \"loud\"", 64),
         (["-X", "group.instance.id"], "--property takes name=value", 64),
         (["-X", "enable.auto.commit=true"], "managed by Peal", 1),
         (["--config", "/nowhere/peal.yaml"], "there is no such file", 78),

@@ -118,14 +118,15 @@ private func app(_ name: String, key: String = "key.p8", id: String = "ABC123DEF
         let settings = try mount.load()
         try mount.writeKey("new.p8")
         try mount.writeApps(
-            app("one", key: "new.p8", id: "NEW123DEFG") + app("three") + "log: {level: debug}\n")
+            app("one", key: "new.p8", id: "NEW123DEFG") + app("three") + "log: {level: debug, format: json}\n"
+        )
         let fresh = try mount.load()
-        #expect(settings.needsRestart(for: fresh) == ["log", "apps.two (gone)", "apps.three (new)"])
+        #expect(settings.needsRestart(for: fresh) == ["log.format", "apps.two (gone)", "apps.three (new)"])
         #expect(settings.needsRestart(for: settings) == [])
         let merged = settings.adoptingCredentials(of: fresh)
         #expect(merged.apps.map(\.name) == ["one", "two"])
         #expect(merged.app("one")?.apnsProduction?.keyID == "NEW123DEFG")
-        #expect(merged.log == settings.log)
+        #expect(merged.log.level == .debug && merged.log.format == settings.log.format)
     }
 }
 

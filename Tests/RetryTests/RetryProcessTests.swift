@@ -106,7 +106,7 @@ import Testing
     @Test(arguments: [
         (["--tierz"], "did you mean --tiers?", Int32(64)), (["--tiers", "3s"], "--tiers names \"3s\"", 64),
         (["--http", "nowhere"], "--http takes host:port or off", 64),
-        (["--log-level", "loud"], "--log-level takes levels", 64),
+        (["--log-level", "loud"], "there is no log level \"loud\"", 64),
         (["-X", "group.instance.id"], "--property takes name=value", 64),
         (["-X", "enable.auto.commit=true"], "managed by Peal", 1),
         (["--config", "/nowhere/peal.yaml"], "there is no such file", 78),

@@ -3,6 +3,7 @@ import EventLoop
 import Foundation
 import HTTP2
 import Metrics
+import Services
 import SimulatorKit
 import TestSupport
 import Testing
@@ -74,7 +75,9 @@ import Testing
         #expect(try Self.scrape(rig).faults(families: families) == [])
     }
 
-    private var families: [MetricFamily] { ProcessFamilies.all + WorkerFamilies.all }
+    private var families: [MetricFamily] {
+        ProcessFamilies.all + LogFamilies.all + TraceFamilies.all + WorkerFamilies.all
+    }
 
     @Test func aCounterOfRoutesIsTheSumOfShardsAndPools() {
         var one = ShardStatus()

@@ -43,8 +43,8 @@ package struct KafkaConfiguration: Sendable {
                 ("enable.partition.eof", "false"), ("auto.offset.reset", "earliest"),
                 ("session.timeout.ms", "30000"), ("heartbeat.interval.ms", "3000"),
                 ("max.poll.interval.ms", "300000"),
-                // What is fetched ahead, as small as a busy consumer can do with: ``ReadAhead`` sees to it that
-                // it is filled up again in time. A waiting record takes about 400 bytes beside its own.
+                // What is fetched ahead, as small as a busy consumer can do with: ``ReadAhead`` sees to it
+                // that it is filled up again in time. A waiting record takes about 400 bytes beside its own.
                 ("queued.min.messages", "20000"), ("queued.max.messages.kbytes", "12288"),
                 ("fetch.wait.max.ms", "100"),
                 ("fetch.min.bytes", "1"), ("fetch.message.max.bytes", "1048576"),

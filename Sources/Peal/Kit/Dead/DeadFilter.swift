@@ -20,7 +20,7 @@ struct DeadFilter: Equatable {
     static let options = [
         Option("app", .value("APP"), help: "letters of one app"),
         Option(
-            "reason", .values("REASON"), help: "letters of a reason, such as unknown_app; may be repeated"),
+            "reason", .values("REASON"), help: "letters of a reason, such as unknown_app"),
         Option("since", .value("TIME"), help: "letters that died since then: " + TimePoint.form),
         Option("until", .value("TIME"), help: "letters that died before then"),
         Option("recipient", .value("NAME"), help: "letters of one recipient"),

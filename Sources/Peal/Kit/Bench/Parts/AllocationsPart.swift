@@ -6,8 +6,8 @@ internal import Terminal
 /// warm, and which of its threads do.
 ///
 /// Peal's own code has buffers that it uses again, so what is left should be the libraries': a record that
-/// librdkafka reads and one that it writes, what it does to look for a record's headers, and OpenSSL's for each
-/// TLS record. They are told apart by the address that the call comes from.
+/// librdkafka reads and one that it writes, what it does to look for a record's headers, and OpenSSL's for
+/// each TLS record. They are told apart by the address that the call comes from.
 enum AllocationsPart: BenchPart {
     static let name = "allocations"
     static let summary = "a worker's heap allocations for a notification, by thread"
@@ -24,8 +24,8 @@ enum AllocationsPart: BenchPart {
         var rest = 120_000
         var recipients = 10_000
         var partitions = 64
-        /// Deliveries at once; nil for the default. A lane is so far ahead of the notifications at both looks,
-        /// unless it runs out of jobs.
+        /// Deliveries at once; nil for the default. A lane is so far ahead of the notifications at both
+        /// looks, unless it runs out of jobs.
         var inFlight: Int?
 
         var jobs: Int { warmUp + window + rest }
